@@ -1,0 +1,36 @@
+"""The base of all parameter models, and the types of their fields.
+
+A builder's or a pattern's parameters are a pydantic model derived from `Parameters`. Quantities
+are given as text with a unit and are SI floats once validated; a number without a unit is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from fabricsim import units
+
+
+class Parameters(BaseModel):
+    """Parameters of a builder or a pattern: frozen, and no field that is not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _quantity(unit: str) -> BeforeValidator:
+    return BeforeValidator(lambda text: units.parse(text, unit))
+
+
+Bandwidth = Annotated[float, _quantity("B/s"), Field(gt=0)]
+"""Bytes per second, in one direction, above zero."""
+
+Size = Annotated[float, _quantity("B"), Field(ge=0)]
+"""Bytes."""
+
+Duration = Annotated[float, _quantity("s"), Field(ge=0)]
+"""Seconds."""
+
+Count = Annotated[int, Field(ge=1, strict=True)]
+"""How many there are of something: at least one."""

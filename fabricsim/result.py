@@ -1,0 +1,186 @@
+"""Result: what a person or a script wants to know of a run; as JSON and as a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fabricsim import __version__
+from fabricsim.units import show, show_size
+
+
+@dataclass(frozen=True)
+class LinkKind:
+    """How busy the links of one kind were, over the transfer time of the run."""
+
+    kind: str
+    links: int
+    """Directed links."""
+    capacity_Bps: float
+    """Of one link, one direction; the mean where they differ."""
+    bytes: float
+    """Carried by all links of the kind."""
+    mean_utilisation: float
+    max_utilisation: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run. Numbers are in SI units and unrounded.
+
+    `time_s` is everything; `transfer_time_s` the same run with every latency at zero. `bound_s` is
+    the least transfer time that any routing and algorithm could reach, and `bound` says why.
+    """
+
+    time_s: float
+    transfer_time_s: float
+    algbw_Bps: float
+    busbw_Bps: float
+    endpoints: int
+    ranks: int
+    group_size: int
+    size_B: float
+    flows: int
+    steps: int
+    link_kinds: tuple[LinkKind, ...]
+    injection_Bps: float
+    bound_s: float
+    bound: str
+    topology: Mapping[str, Any]
+    traffic: Mapping[str, Any]
+    routing: str
+    seed: int
+    version: str = __version__
+
+    @property
+    def efficiency(self) -> float:
+        """`bound_s` over `transfer_time_s`: 1 is the best that the wires allow."""
+        return self.bound_s / self.transfer_time_s if self.transfer_time_s > 0 else 1.0
+
+    @property
+    def bottleneck(self) -> LinkKind | None:
+        """The kind of links that was busiest; None where nothing was sent."""
+        if self.transfer_time_s == 0:
+            return None
+        return max(self.link_kinds, key=lambda k: (round(k.max_utilisation, 9), k.mean_utilisation))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the result as plain data, with the keys of the JSON file."""
+        worst = self.bottleneck
+        return {
+            "time_s": self.time_s,
+            "transfer_time_s": self.transfer_time_s,
+            "algbw_Bps": self.algbw_Bps,
+            "busbw_Bps": self.busbw_Bps,
+            "endpoints": self.endpoints,
+            "ranks": self.ranks,
+            "group_size": self.group_size,
+            "size_B": self.size_B,
+            "flows": self.flows,
+            "bottleneck": {
+                "link_kind": worst.kind if worst else None,
+                "utilisation": worst.max_utilisation if worst else 0.0,
+            },
+            "link_kinds": [vars(kind) for kind in self.link_kinds],
+            "injection_Bps": self.injection_Bps,
+            "bound_s": self.bound_s,
+            "bound": self.bound,
+            "efficiency": self.efficiency,
+            "steps": self.steps,
+            "topology": dict(self.topology),
+            "traffic": dict(self.traffic),
+            "routing": self.routing,
+            "seed": self.seed,
+            "version": self.version,
+        }
+
+    def to_json(self) -> str:
+        """Write the result as JSON text; the same run gives the same bytes."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    def to_table(self) -> str:
+        """Write the result for people."""
+        latency = self.time_s - self.transfer_time_s
+        groups = f", groups of {self.group_size}" if self.group_size < self.ranks else ""
+        head = (
+            f"{self.topology['name']}: {self.traffic.get('name', 'traffic')} of "
+            f"{show_size(self.size_B)} among {self.ranks} ranks{groups}, {self.routing}"
+        )
+        rows = [
+            ("time", show(self.time_s, "s"), _parts(self.transfer_time_s, latency, self.steps)),
+            ("algbw", show(self.algbw_Bps, "B/s"), "size over time"),
+            (
+                "busbw",
+                show(self.busbw_Bps, "B/s"),
+                f"of {show(self.injection_Bps, 'B/s')} that an endpoint can inject",
+            ),
+            (
+                "bound",
+                show(self.bound_s, "s"),
+                f"the wires allow no less ({self.bound}); efficiency {_percent(self.efficiency)}",
+            ),
+        ]
+        lines = [head, ""]
+        lines += [f"  {name:<11}{value:>10}   {note}" for name, value, note in rows]
+        lines += [
+            "",
+            f"  {'links':<14}{'number':>9}{'each':>11}{'carried':>11}{'mean':>8}{'max':>8}",
+        ]
+        lines += [
+            f"  {k.kind:<14}{k.links:>9,}{show(k.capacity_Bps, 'B/s'):>11}{show(k.bytes, 'B'):>11}"
+            f"{_percent(k.mean_utilisation):>8}{_percent(k.max_utilisation):>8}"
+            for k in self.link_kinds
+        ]
+        return "\n".join([*lines, "", *(f"  {line}" for line in self.explain())]) + "\n"
+
+    def explain(self) -> list[str]:
+        """Say in words what limits the run, and what would help."""
+        worst = self.bottleneck
+        if worst is None:
+            return ["Nothing crosses the network."]
+        return [f"Bottleneck: {self._limit(worst)}", f"What would help: {self._help(worst)}"]
+
+    def _limit(self, worst: LinkKind) -> str:
+        latency = self.time_s - self.transfer_time_s
+        if latency > self.transfer_time_s:
+            return (
+                f"latency, {_percent(latency / self.time_s)} of the time: {self.steps} "
+                f"step{'s' if self.steps > 1 else ''} of {show(latency / self.steps, 's')} each, "
+                "before any byte is counted."
+            )
+        busy = f"{worst.kind} links, the busiest {_percent(worst.max_utilisation)} of the time"
+        if worst.max_utilisation < 0.995:
+            return f"{busy}; no link is busy all the time, as transfers or steps end unevenly."
+        if worst.mean_utilisation < 0.995:
+            return f"{busy}, but {_percent(worst.mean_utilisation)} on average: the load is uneven."
+        return f"{busy}, all of them alike."
+
+    def _help(self, worst: LinkKind) -> str:
+        latency = self.time_s - self.transfer_time_s
+        if latency > self.transfer_time_s:
+            return "larger messages, or an algorithm of fewer steps; bandwidth hardly would."
+        gain = 1 / self.efficiency if self.efficiency > 0 else float("inf")
+        if gain > 1.02:
+            return (
+                f"another routing, algorithm or placement, up to {gain:.3g}x: the wires allow "
+                f"{show(self.bound_s, 's')} ({self.bound})."
+            )
+        others = [k for k in self.link_kinds if k.kind != worst.kind and k.max_utilisation > 0]
+        if not others:
+            return f"faster {worst.kind} links, in proportion; no other kind of link is in use."
+        second = max(others, key=lambda k: k.max_utilisation)
+        room = worst.max_utilisation / second.max_utilisation
+        if room < 1.02:
+            return f"faster {worst.kind} and {second.kind} links together: both are full."
+        return f"faster {worst.kind} links, up to {room:.3g}x: then {second.kind} links limit."
+
+
+def _parts(transfer_s: float, latency_s: float, steps: int) -> str:
+    count = f" in {steps} steps" if steps > 1 else ""
+    return f"{show(transfer_s, 's')} of transfer, {show(latency_s, 's')} of latency{count}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"

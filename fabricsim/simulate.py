@@ -1,0 +1,269 @@
+"""One run, from a fabric and traffic to a Result: the only place where the rooms meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fabricsim import patterns, routing
+from fabricsim.arrays import FloatArray, IntArray, sum_at
+from fabricsim.fabric import Fabric, bundle_cables
+from fabricsim.patterns.schedule import Schedule, Step
+from fabricsim.result import LinkKind, Result
+from fabricsim.routing import Routes
+from fabricsim.solver.bound import (
+    AcrossCut,
+    Bound,
+    Wires,
+    cut_bounds,
+    divisions,
+    hop_bounds,
+    transfers_across,
+)
+from fabricsim.solver.fluid import fluid_times
+from fabricsim.specs import Traffic
+
+
+def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed: int = 0) -> Result:
+    """Run traffic on a fabric.
+
+    Every step of the schedule starts when the one before is done. Within a step all transfers
+    start together and share the links max-min fairly; as transfers finish, the rest speed up.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        From `load_topology`, a builder or `from_networkx`.
+    traffic : Traffic
+        From `load_traffic`.
+    routing : str, optional
+        Name of a routing; ``"spray"`` if left out.
+    seed : int
+        For what is drawn: hashed paths, random patterns.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    SpecError
+        An unknown routing, a group size that does not divide the ranks, or a routing that the
+        fabric does not allow.
+    UnreachableError
+        A pair has no path.
+    TooLargeError
+        More transfers than can be written out.
+
+    Examples
+    --------
+    >>> from fabricsim import load_topology, load_traffic
+    >>> result = simulate(load_topology("trn2-nl64"), load_traffic("all-to-all", size="64 MiB"))
+    >>> round(result.transfer_time_s * 1e6, 3)
+    524.288
+    """
+    name = routing or _default_routing()
+    strategy = _find_routing(name)
+    schedule = patterns.schedule(traffic.pattern, traffic.parameters, len(fabric.endpoints), seed)
+    wired = bundle_cables(fabric) if strategy.cables_alike else fabric
+    flows = [_flows(step, schedule, wired) for step in schedule.steps]
+    pairs = _distinct_pairs(flows, wired)
+    routes = strategy.route(wired, pairs // wired.nodes, pairs % wired.nodes, seed)
+    transfer_time = time = 0.0
+    carried = np.zeros(wired.links)
+    solved: dict[tuple[bytes, ...], _Outcome] = {}
+    for step, flow in zip(schedule.steps, flows, strict=True):
+        if not len(flow.size):
+            continue
+        key = (flow.src.tobytes(), flow.dst.tobytes(), flow.size.tobytes(), flow.count.tobytes())
+        if key not in solved:
+            solved[key] = _solve(flow, pairs, routes, wired)
+        outcome = solved[key]
+        transfer_time += step.repeat * outcome.transfer_time_s
+        time += step.repeat * (outcome.time_s + fabric.message_latency)
+        carried += step.repeat * outcome.carried
+    bound = _bound(wired, schedule)
+    algbw = schedule.size / time if time > 0 else 0.0
+    return Result(
+        time_s=time,
+        transfer_time_s=transfer_time,
+        algbw_Bps=algbw,
+        busbw_Bps=algbw * schedule.busbw_factor,
+        endpoints=len(fabric.endpoints),
+        ranks=schedule.groups.ranks,
+        group_size=schedule.groups.size,
+        size_B=schedule.size,
+        flows=schedule.transfers,
+        steps=sum(step.repeat for step in schedule.steps),
+        link_kinds=_link_kinds(wired, carried, transfer_time),
+        injection_Bps=_injection(fabric),
+        bound_s=bound.time_s,
+        bound=bound.name,
+        topology=dict(fabric.spec) or {"name": fabric.name},
+        traffic=traffic.echo,
+        routing=name,
+        seed=seed,
+    )
+
+
+def _default_routing() -> str:
+    return routing.DEFAULT
+
+
+_find_routing = routing.find
+
+
+@dataclass(frozen=True, eq=False)
+class _Flows:
+    """Transfers of a step that touch the network, equal ones taken together."""
+
+    src: IntArray
+    """Nodes."""
+    dst: IntArray
+    size: FloatArray
+    """Bytes of one transfer."""
+    count: FloatArray
+    """How many transfers are alike: they share a route, and get equal rates."""
+
+
+def _flows(step: Step, schedule: Schedule, fabric: Fabric) -> _Flows:
+    """Map ranks to nodes; leave out what stays in a chip, and gather equal transfers."""
+    src = fabric.endpoints[step.src // schedule.ranks_per_chip]
+    dst = fabric.endpoints[step.dst // schedule.ranks_per_chip]
+    used = (src != dst) & (step.size > 0)
+    src, dst, size = src[used], dst[used], step.size[used]
+    if schedule.ranks_per_chip == 1:
+        return _Flows(src, dst, size, np.ones(len(size)))
+    order = np.lexsort((size, dst, src))
+    src, dst, size = src[order], dst[order], size[order]
+    differs = np.ones(len(size), bool)
+    differs[1:] = (np.diff(src) != 0) | (np.diff(dst) != 0) | (np.diff(size) != 0)
+    first = np.flatnonzero(differs)
+    count = np.diff(np.append(first, len(size))).astype(np.float64)
+    return _Flows(src[first], dst[first], size[first], count)
+
+
+def _pair(flow: _Flows, fabric: Fabric) -> NDArray[np.int64]:
+    return flow.src.astype(np.int64) * fabric.nodes + flow.dst
+
+
+def _distinct_pairs(flows: list[_Flows], fabric: Fabric) -> NDArray[np.int64]:
+    """Pairs of nodes, each once and in order: they are routed once for all steps."""
+    if not flows:
+        return np.zeros(0, np.int64)
+    return np.unique(np.concatenate([_pair(flow, fabric) for flow in flows]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    transfer_time_s: float
+    time_s: float
+    carried: FloatArray
+    """Bytes on each link."""
+
+
+def _solve(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> _Outcome:
+    row = np.searchsorted(pairs, _pair(flow, fabric))
+    matrix: sparse.csr_array = routes.matrix
+    if len(row) != len(pairs) or (np.diff(row) != 1).any():
+        matrix = matrix[row]
+    size = flow.size * flow.count
+    finish = fluid_times(matrix, fabric.capacity, size, weight=flow.count)
+    return _Outcome(
+        float(finish.max()),
+        float((finish + routes.latency[row]).max()),
+        np.asarray(matrix.T @ size),
+    )
+
+
+def _injection(fabric: Fabric) -> float:
+    """The least that an endpoint can send: the sum of its links."""
+    out = sum_at(fabric.link_src, fabric.capacity, fabric.nodes)
+    return float(out[fabric.endpoints].min()) if len(fabric.endpoints) else 0.0
+
+
+def _link_kinds(fabric: Fabric, carried: FloatArray, time_s: float) -> tuple[LinkKind, ...]:
+    found = []
+    busy = carried / (fabric.capacity * time_s) if time_s > 0 else np.zeros(fabric.links)
+    for index, kind in enumerate(fabric.link_kinds):
+        own = fabric.link_kind == index
+        cables = fabric.cables[own]
+        capacity = fabric.capacity[own]
+        found.append(
+            LinkKind(
+                kind=kind,
+                links=int(cables.sum()),
+                capacity_Bps=float(capacity.sum() / cables.sum()),
+                bytes=float(carried[own].sum()),
+                mean_utilisation=float((busy[own] * cables).sum() / cables.sum()),
+                max_utilisation=float(busy[own].max()),
+            )
+        )
+    return tuple(found)
+
+
+def _bound(fabric: Fabric, schedule: Schedule) -> Bound:
+    """The largest of the lower bounds that are known for the traffic."""
+    wires = Wires(
+        fabric.nodes,
+        fabric.link_src,
+        fabric.link_dst,
+        fabric.capacity,
+        fabric.link_kind,
+        fabric.link_kinds,
+    )
+    parts = divisions(wires)
+    bounds = []
+    if schedule.demand is not None:
+        demand = _flows(schedule.demand, schedule, fabric)
+        size = demand.size * demand.count
+        bounds += cut_bounds(parts, transfers_across(demand.src, demand.dst, size))
+        bounds += hop_bounds(wires, demand.src, demand.dst, size)
+    if schedule.cut is not None and schedule.steps:
+        bounds += cut_bounds(parts, _collective_across(fabric, schedule))
+        bounds += _sent(fabric, schedule)
+    return max(bounds, key=lambda bound: bound.time_s, default=Bound(0.0, "none"))
+
+
+def _members(fabric: Fabric, schedule: Schedule) -> tuple[IntArray, IntArray]:
+    """Node and group of every rank."""
+    rank = np.arange(schedule.groups.ranks)
+    return fabric.endpoints[rank // schedule.ranks_per_chip], rank // schedule.groups.size
+
+
+def _collective_across(fabric: Fabric, schedule: Schedule) -> AcrossCut:
+    """Tell what the groups of a collective must bring across any cut."""
+    cut = schedule.cut
+    assert cut is not None
+    node, group = _members(fabric, schedule)
+    n, groups = schedule.groups.size, schedule.groups.count
+
+    def across(of_node: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
+        key = of_node[node].astype(np.int64) * groups + group
+        found, m = np.unique(key, return_counts=True)
+        root = np.isin(found, key[::n])
+        split = (m > 0) & (m < n)
+        part = (found // groups)[split]
+        out, into = cut.bytes_across(schedule.size, n, m[split], root[split])
+        return sum_at(part, out, count), sum_at(part, into, count)
+
+    return across
+
+
+def _sent(fabric: Fabric, schedule: Schedule) -> list[Bound]:
+    """What all members of all groups must send together, over all that they can send."""
+    cut = schedule.cut
+    assert cut is not None
+    if cut.bytes_sent is None:
+        return []
+    node, group = _members(fabric, schedule)
+    distinct = np.unique(group.astype(np.int64) * fabric.nodes + node)
+    endpoints = np.bincount(distinct // fabric.nodes)
+    out = sum_at(fabric.link_src, fabric.capacity, fabric.nodes)
+    total = float(cut.bytes_sent(schedule.size, endpoints).sum())
+    if total == 0:
+        return []
+    return [Bound(total / float(out[np.unique(node)].sum()), "injection")]

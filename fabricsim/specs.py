@@ -1,0 +1,197 @@
+"""Specifications: the TOML files of topologies and traffic, read and validated.
+
+Every error names the file and the field. How a fabric or a schedule follows from the parameters
+is the business of builders and patterns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fabricsim import builders, patterns
+from fabricsim.builders import Builder
+from fabricsim.errors import SpecError
+from fabricsim.parameters import Parameters
+from fabricsim.patterns import TrafficParameters
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    source: dict[str, str] = Field(default_factory=dict)
+    """Where each parameter's figure comes from, or that it is an assumption and why."""
+
+
+class _TopologyFile(_File):
+    builder: str
+
+
+class _TrafficFile(_File):
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A validated topology: what to build, and where its figures come from."""
+
+    name: str
+    description: str
+    builder_name: str
+    builder: Builder
+    parameters: Parameters
+    given: Mapping[str, Any]
+    """The parameters as they were written, with their units."""
+    source: Mapping[str, str]
+
+    @property
+    def echo(self) -> dict[str, Any]:
+        """What a result says of its topology, enough to build it again."""
+        return {"name": self.name, "builder": self.builder_name, "parameters": dict(self.given)}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """A validated traffic: a pattern and its parameters."""
+
+    name: str
+    description: str
+    pattern: str
+    parameters: TrafficParameters
+    given: Mapping[str, Any]
+    source: Mapping[str, str]
+
+    @property
+    def echo(self) -> dict[str, Any]:
+        """What a result says of its traffic, enough to run it again."""
+        return {"name": self.name, "pattern": self.pattern, "parameters": dict(self.given)}
+
+
+def read_topology(path: Path, overrides: Mapping[str, Any]) -> Topology:
+    """Read a topology file.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file with `builder`, `[parameters]` and, for each of these, a line in `[source]`.
+    overrides : mapping
+        Parameters to put in place of the file's; a name with dots reaches into a table.
+
+    Raises
+    ------
+    SpecError
+        The file cannot be read, or a field of it is not as it should be.
+    """
+    file = _validated(_TopologyFile, _read_toml(path), path.name, ())
+    given = _overridden(file.parameters, overrides)
+    builder = builders.find(file.builder)
+    parameters = _validated(
+        builder.parameters, given, path.name, overrides, table="topology", owner=file.builder
+    )
+    source = _sources(file.source, given, overrides, path.name)
+    return Topology(path.stem, file.description, file.builder, builder, parameters, given, source)
+
+
+def read_traffic(path: Path, overrides: Mapping[str, Any]) -> Traffic:
+    """Read a traffic file: `pattern` and `[parameters]`; else as `read_topology`."""
+    file = _validated(_TrafficFile, _read_toml(path), path.name, ())
+    given = _overridden(file.parameters, overrides)
+    model = patterns.find(file.pattern).parameters
+    parameters = _validated(model, given, path.name, overrides, table="traffic", owner=file.pattern)
+    source = _sources(file.source, given, overrides, path.name)
+    return Traffic(path.stem, file.description, file.pattern, parameters, given, source)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: byte {error.start} is not UTF-8; a TOML file must be") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: not valid TOML: {error}") from None
+
+
+def _overridden(parameters: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(parameters)
+    for name, value in overrides.items():
+        head, _, rest = name.partition(".")
+        if rest:
+            inner = result.get(head, {})
+            if not isinstance(inner, Mapping):
+                raise SpecError(f"{name}: {head} is no table, so it has no {rest!r}")
+            value = _overridden(inner, {rest: value})
+        result[head] = value
+    return result
+
+
+def _sources(
+    source: Mapping[str, str], given: Mapping[str, Any], overrides: Mapping[str, Any], file: str
+) -> dict[str, str]:
+    stray = sorted(set(source) - set(given))
+    if stray:
+        raise SpecError(f"{file}, source.{stray[0]}: there is no parameter of that name")
+    set_by_user = {name.partition(".")[0] for name in overrides}
+    return {
+        name: "set by the user" if name in set_by_user else source.get(name, "") for name in given
+    }
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _validated(
+    model: type[Model],
+    data: Mapping[str, Any],
+    file: str,
+    overrides: Iterable[str],
+    *,
+    table: str = "",
+    owner: str = "",
+) -> Model:
+    """Validate, and turn the first of pydantic's errors into one line that says where and what."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as failure:
+        errors = failure.errors()
+    first = errors[0]
+    place = [str(part) for part in first["loc"]]
+    field = place[0] if place else ""
+    field += "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in place[1:])
+    overridden = {name.partition(".")[0] for name in overrides}
+    if place and place[0] in overridden:
+        where = f"{table}.{field}"
+    elif table:
+        where = f"{file}, parameters" + (f".{field}" if field else "")
+    else:
+        where = f"{file}, {field}" if field else file
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    raise SpecError(f"{where}: {_in_words(first, model, owner)}{more}")
+
+
+def _in_words(error: Any, model: type[BaseModel], owner: str) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        name = str(error["loc"][-1])
+        fields = [] if len(error["loc"]) > 1 else sorted(model.model_fields)
+        near = difflib.get_close_matches(name, fields, n=1, cutoff=0.5)
+        known = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(fields)
+        return f"{owner or 'this file'} has no parameter {name!r}" + (
+            f": {known}" if fields else ""
+        )
+    if kind == "missing":
+        return "is missing" + (f", and {owner} needs it" if owner else "")
+    if kind == "value_error":
+        return str(context["error"])
+    message = error["msg"][0].lower() + error["msg"][1:]
+    shown = repr(error["input"])
+    return f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fabricsim.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fabricsim.catalog import load_topology as load_topology
     from fabricsim.catalog import load_traffic as load_traffic
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from fabricsim.simulate import simulate as simulate
     from fabricsim.solver.fluid import fluid_times as fluid_times
     from fabricsim.solver.max_min import max_min_rates as max_min_rates
-
-__version__ = "0.1.0.dev0"
 
 _HOME = {
     "load_topology": "catalog",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fabricsim import __version__
 from fabricsim.errors import FabricsimError, SpecError
+from fabricsim.version import __version__
 
 if TYPE_CHECKING:
     from fabricsim.fabric import Counts
@@ -29,7 +29,7 @@ EXAMPLE = ("trn3-nl72x2-gen1", "all-to-all")
 def cli() -> None:
     """Simulate collective traffic on the networks of AI clusters.
 
-    TOPOLOGY and TRAFFIC are a name of the catalogue (see `fabricsim list`) or a path to a TOML file.
+    TOPOLOGY and TRAFFIC are a name of the catalogue (see `fabricsim list`), or a TOML file.
     """
 
 
@@ -79,6 +79,39 @@ def run(
         _write(json_to, result.to_json())
     if json_to != "-":
         click.echo(result.to_table(), nl=False)
+
+
+@cli.command()
+@click.argument("topologies", metavar="TOPOLOGY...", nargs=-1, required=True)
+@click.option("--traffic", default=EXAMPLE[1], help=f"What runs on each; default {EXAMPLE[1]}.")
+@_settings
+@_routing
+@_seed
+@_json
+def compare(
+    topologies: tuple[str, ...],
+    traffic: str,
+    settings: tuple[str, ...],
+    routing: str | None,
+    seed: int,
+    json_to: str | None,
+) -> None:
+    """Run the same traffic on each TOPOLOGY, and set the results side by side."""
+    from fabricsim.catalog import load_topology, load_traffic
+    from fabricsim.result import comparison_table
+    from fabricsim.simulate import simulate
+
+    tables = _parse_settings(settings)
+    load = load_traffic(traffic, **tables["traffic"])
+    results = [
+        simulate(load_topology(name, **tables["topology"]), load, routing, seed)
+        for name in topologies
+    ]
+    if json_to:
+        rows = [result.to_dict() for result in results]
+        _write(json_to, json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+    if json_to != "-":
+        click.echo(comparison_table(results), nl=False)
 
 
 @cli.command(name="list")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabricsim import __version__
 from fabricsim.units import show, show_size
+from fabricsim.version import __version__
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Result:
     routing: str
     seed: int
     version: str = __version__
+
+    @property
+    def latency_s(self) -> float:
+        """Seconds of `time_s` that no bandwidth would save."""
+        return self.time_s - self.transfer_time_s
 
     @property
     def efficiency(self) -> float:
@@ -102,14 +107,17 @@ class Result:
 
     def to_table(self) -> str:
         """Write the result for people."""
-        latency = self.time_s - self.transfer_time_s
         groups = f", groups of {self.group_size}" if self.group_size < self.ranks else ""
         head = (
             f"{self.topology['name']}: {self.traffic.get('name', 'traffic')} of "
             f"{show_size(self.size_B)} among {self.ranks} ranks{groups}, {self.routing}"
         )
         rows = [
-            ("time", show(self.time_s, "s"), _parts(self.transfer_time_s, latency, self.steps)),
+            (
+                "time",
+                show(self.time_s, "s"),
+                _parts(self.transfer_time_s, self.latency_s, self.steps),
+            ),
             ("algbw", show(self.algbw_Bps, "B/s"), "size over time"),
             (
                 "busbw",
@@ -143,7 +151,7 @@ class Result:
         return [f"Bottleneck: {self._limit(worst)}", f"What would help: {self._help(worst)}"]
 
     def _limit(self, worst: LinkKind) -> str:
-        latency = self.time_s - self.transfer_time_s
+        latency = self.latency_s
         if latency > self.transfer_time_s:
             return (
                 f"latency, {_percent(latency / self.time_s)} of the time: {self.steps} "
@@ -158,7 +166,7 @@ class Result:
         return f"{busy}, all of them alike."
 
     def _help(self, worst: LinkKind) -> str:
-        latency = self.time_s - self.transfer_time_s
+        latency = self.latency_s
         if latency > self.transfer_time_s:
             return "larger messages, or an algorithm of fewer steps; bandwidth hardly would."
         gain = 1 / self.efficiency if self.efficiency > 0 else float("inf")
@@ -175,6 +183,38 @@ class Result:
         if room < 1.02:
             return f"faster {worst.kind} and {second.kind} links together: both are full."
         return f"faster {worst.kind} links, up to {room:.3g}x: then {second.kind} links limit."
+
+
+def comparison_table(results: Sequence[Result]) -> str:
+    """Write results side by side for people, one row each."""
+    head = ("topology", "ranks", "time", "busbw", "of injection", "efficiency", "bottleneck")
+    rows = [
+        (
+            str(r.topology["name"]),
+            f"{r.ranks}"
+            if r.group_size == r.ranks
+            else f"{r.ranks // r.group_size} x {r.group_size}",
+            show(r.time_s, "s"),
+            show(r.busbw_Bps, "B/s"),
+            _percent(r.busbw_Bps / r.injection_Bps) if r.injection_Bps else "-",
+            _percent(r.efficiency),
+            "latency" if r.latency_s > r.transfer_time_s else _name(r.bottleneck),
+        )
+        for r in results
+    ]
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = []
+    for row in [head, *rows]:
+        cells = [
+            f"{cell:<{width}}" if i in (0, len(head) - 1) else f"{cell:>{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _name(kind: LinkKind | None) -> str:
+    return kind.kind if kind else "none"
 
 
 def _parts(transfer_s: float, latency_s: float, steps: int) -> str:

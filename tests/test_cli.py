@@ -223,7 +223,7 @@ def test_refuses_in_one_line(args: list[str], words: str, fabricsim: Command) ->
     ("text", "words"),
     [
         ("builder = ", "not valid TOML"),
-        ("builder = 'torus'\n[parameters]\ndims = [4", "line 3"),
+        ("builder = 'torus'\n[parameters]\ndims == [4]", "at line 3"),
         ("builder = 'torus'\nx = 1", "x: this file has no parameter 'x'"),
         ("builder = 'tours'", "did you mean 'torus'"),
         ("[parameters]\ndims = [4]", "builder: is missing"),

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fabricsim.catalog import load_topology, load_traffic, names
+from fabricsim.catalog import load_topology, load_traffic
 from fabricsim.errors import FabricError
 from fabricsim.fabric import Fabric, from_networkx
 from fabricsim.result import Result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,7 +44,7 @@ def find(kind: Kind, name_or_path: str) -> Path:
         Neither an entry nor a file; the message names the nearest entry.
     """
     path = Path(name_or_path)
-    if path.suffix == ".toml" or len(path.parts) > 1:
+    if path.suffix == ".toml" or os.sep in name_or_path:
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
             raise SpecError(f"{name_or_path}: {what}; give a TOML file or a name of the catalogue")

@@ -163,7 +163,8 @@ def _validated(
         return model.model_validate(data)
     except ValidationError as failure:
         errors = failure.errors()
-    first = errors[0]
+    # A name that is not known explains most of what else is wrong: it comes first.
+    first = min(errors, key=lambda error: error["type"] != "extra_forbidden")
     place = [str(part) for part in first["loc"]]
     field = place[0] if place else ""
     field += "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in place[1:])

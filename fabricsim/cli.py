@@ -166,6 +166,7 @@ def show(topology: str, settings: tuple[str, ...], json_to: str | None) -> None:
             "bisection_Bps",
             "diameter",
             "degree",
+            "copper_cables",
         )
         data = {"name": spec.name} | {key: getattr(counts, key) for key in keys}
         data["switches_by_kind"] = dict(counts.switches_by_kind)
@@ -189,8 +190,11 @@ def _counts_table(spec: Topology, counts: Counts) -> str:
         ("degree", f"{counts.degree} cables at an endpoint"),
         ("diameter", f"{counts.diameter} links"),
         ("injection", f"{quantity(counts.injection_Bps, 'B/s')} an endpoint, one direction"),
-        ("bisection", f"{quantity(counts.bisection_Bps, 'B/s')}, one direction"),
     ]
+    if counts.bisection_Bps is not None:
+        rows.append(("bisection", f"{quantity(counts.bisection_Bps, 'B/s')}, one direction"))
+    if counts.copper_cables is not None:
+        rows.append(("copper", f"{counts.copper_cables:,} cables, one for each backplane lane"))
     lines = [f"{spec.name}: {spec.description}" if spec.description else spec.name, ""]
     lines += [f"  {name:<11}{value}" for name, value in rows]
     lines += [f"  note       {note}" for note in counts.notes]

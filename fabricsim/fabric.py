@@ -38,14 +38,16 @@ class Counts:
     endpoint_links: int
     """Cables at endpoints; one between two endpoints counts once."""
     injection_Bps: float
-    """What one endpoint can send: the sum of its links."""
-    bisection_Bps: float
-    """The least capacity, one way, between two halves of the endpoints."""
+    """What one endpoint can send: the sum of its links; the least where endpoints differ."""
+    bisection_Bps: float | None
+    """The least capacity, one way, between two halves of the endpoints; None where not known."""
     diameter: int
     """Most links on a shortest path between two endpoints."""
     degree: int
-    """Cables at an endpoint."""
+    """Cables at an endpoint; the least where endpoints differ."""
     switches_by_kind: Mapping[str, int] = field(default_factory=dict)
+    copper_cables: int | None = None
+    """Copper cables of all backplanes, spare lanes included; None where not known."""
     notes: tuple[str, ...] = ()
     """What a reader of the counts should know, such as a switch that few chips can be."""
 

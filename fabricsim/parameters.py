@@ -34,3 +34,8 @@ Duration = Annotated[float, _quantity("s"), Field(ge=0)]
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 """How many there are of something: at least one."""
+
+
+def as_list(value: object) -> object:
+    """Let one figure stand for a list of one, before validation."""
+    return value if isinstance(value, list | tuple) else [value]

@@ -31,6 +31,21 @@ def tori(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 @st.composite
+def meshes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    builder, parameters = draw(tori())
+    wrap = [draw(st.sampled_from([True, False, 2, 4])) for _ in parameters["dims"]]
+    return builder, {**parameters, "wrap": wrap}
+
+
+@st.composite
+def twisted(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    short = draw(st.integers(2, 4))
+    dims = draw(st.permutations([short, 2 * short, draw(st.sampled_from([short, 2 * short]))]))
+    bandwidth = [draw(bandwidths) for _ in dims]
+    return "torus", {"dims": dims, "bandwidth": bandwidth, "twisted": True}
+
+
+@st.composite
 def switched(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     racks, chips = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     kind = draw(st.sampled_from(["direct", "switched"]))
@@ -45,8 +60,13 @@ def switched(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "planes": planes,
         "switches_per_plane": draw(st.integers(1, 3)),
         "backplane_bandwidth": draw(bandwidths),
-        "cross_rack_bandwidth": draw(bandwidths),
+        "links_per_switch": draw(st.integers(1, 3)),
     }
+    if draw(st.booleans()):
+        parameters["cross_rack_bandwidth"] = draw(bandwidths)
+    else:
+        trunk = {"bandwidth": draw(bandwidths), "cables": draw(st.integers(1, 2))}
+        parameters["switch_trunk"] = trunk
     if planes > 1 or draw(st.booleans()):
         parameters["tray"] = tray
     return "switched", parameters
@@ -78,7 +98,7 @@ def built(made: tuple[str, dict[str, Any]]) -> tuple[Fabric, Counts]:
         raise
 
 
-anything = st.one_of(tori(), switched(), fat_trees(), stars()).map(
+anything = st.one_of(tori(), meshes(), twisted(), switched(), fat_trees(), stars()).map(
     lambda made: (made, *built(made))
 )
 
@@ -86,7 +106,7 @@ anything = st.one_of(tori(), switched(), fat_trees(), stars()).map(
 @settings(max_examples=150, deadline=None)
 @given(anything)
 def test_counts_agree_with_what_is_built(made: tuple[Any, Fabric, Counts]) -> None:
-    _, fabric, counts = made
+    fabric, counts = made[1:]
     is_switch = fabric.node_kind != 0
     assert len(fabric.endpoints) == counts.endpoints
     assert is_switch.sum() == counts.switches == sum(counts.switches_by_kind.values())
@@ -95,9 +115,13 @@ def test_counts_agree_with_what_is_built(made: tuple[Any, Fabric, Counts]) -> No
     assert (~between).sum() == 2 * counts.endpoint_links
     for ends in (fabric.link_src, fabric.link_dst):
         out = np.bincount(ends, fabric.capacity, minlength=fabric.nodes)[fabric.endpoints]
-        np.testing.assert_allclose(out, counts.injection_Bps, rtol=1e-12)
         degree = np.bincount(ends, minlength=fabric.nodes)[fabric.endpoints]
-        assert (degree == counts.degree).all()
+        if "wrap" not in made[0][1]:
+            np.testing.assert_allclose(out, counts.injection_Bps, rtol=1e-12)
+            assert (degree == counts.degree).all()
+        else:  # the corners of a mesh have the fewest
+            assert out.min() == pytest.approx(counts.injection_Bps, rel=1e-12)
+            assert degree.min() == counts.degree
 
 
 @settings(max_examples=150, deadline=None)
@@ -154,6 +178,7 @@ def test_bisection_agrees_with_brute_force(made: tuple[Any, Fabric, Counts]) -> 
     _, fabric, counts = made
     assume(2 <= len(fabric.endpoints) <= 8 and fabric.nodes < 40)
     least = least_bisection(fabric)
+    assert counts.bisection_Bps is not None
     assert counts.bisection_Bps >= least * (1 - 1e-12)
     if len(fabric.endpoints) % 2 == 0 and made[0][0] in ("star", "fat_tree"):
         assert counts.bisection_Bps == pytest.approx(least)
@@ -233,7 +258,18 @@ def test_catalogue_gives_a_source_for_every_parameter(name: str) -> None:
         ("trn3-nl72x2-gen1-backup", 144, 368, 1152e9, 19, 5),
         ("trn3-nl72x2-gen2", 144, 328, 1152e9, 19, 5),
         ("trn3-nl72x2-gen3", 144, 308, 1152e9, 19, 3),
+        ("trn3-nl72x2-vendor", 144, 368, 704e9, 19, 5),
+        ("trn2-4x4x16", 256, 0, 640e9, 6, 12),
         ("gb200-nvl72", 72, 18, 900e9, 18, 2),
+        ("gb200-nvl36x2", 72, 36, 900e9, 18, 3),
+        ("hgx-h100", 8, 4, 450e9, 18, 2),
+        ("mi450x-ualoe72", 72, 12, 1.8e12, 72, 2),
+        ("tpu-v4-cube", 64, 0, 300e9, 6, 6),
+        ("tpu-v5p-cube", 64, 0, 600e9, 6, 6),
+        ("tpu-v7-cube", 64, 0, 600e9, 6, 6),
+        ("tpu-v4-pod", 4096, 0, 300e9, 6, 24),
+        ("tpu-v5p-pod", 8960, 0, 600e9, 6, 32),
+        ("tpu-v7-pod", 9216, 0, 600e9, 6, 32),
         ("fat-tree-12.8t", 8192, 192, 12.5e9, 1, 4),
         ("fat-tree-25.6t", 32768, 384, 12.5e9, 1, 4),
         ("fat-tree-51.2t", 131072, 768, 12.5e9, 1, 4),
@@ -262,6 +298,8 @@ def test_catalogue_counts(
         ("trn3-nl72x2-gen1", ((0, 0, 0), (1, 5, 1)), 4),
         ("trn3-nl72x2-gen3", ((0, 0, 0), (0, 5, 1)), 1),
         ("gb200-nvl72", ((0, 0, 0), (0, 5, 1)), 1),
+        ("gb200-nvl36x2", ((0, 0, 0), (0, 5, 1)), 1),
+        ("gb200-nvl36x2", ((0, 0, 0), (1, 5, 1)), 2),
     ],
 )
 def test_devices_between_chips_as_published(
@@ -310,6 +348,31 @@ def test_ranks_count_the_planes_of_a_server_first() -> None:
         ("switched", {**NL72X2_GEN1, "planes": 5}, "some planes would have no chip"),
         ("switched", {**NL72X2_GEN1, "tray": None}, "needs a tray"),
         ("switched", {**NL72X2_GEN1, "cross_rack_bandwidth": None}, "cross_rack_bandwidth"),
+        ("switched", {**NL72X2_GEN1, "switch_trunk": {"bandwidth": "1 TB/s"}}, "not by both"),
+        ("switched", {**NL72X2_GEN1, "links_per_switch": [1, 2]}, "one for each of the 10"),
+        ("switched", {**NL72X2_GEN1, "backplane_lanes": 80}, "both or neither"),
+        (
+            "switched",
+            {**NL72X2_GEN1, "backplane_lanes": 64, "active_backplane_lanes": 80},
+            "= 80 is more than backplane_lanes = 64",
+        ),
+        (
+            "torus",
+            {"dims": [4, 4, 12], "bandwidth": "1 GB/s", "twisted": True},
+            r"dims = \[4, 4, 12\] cannot be twisted: n x n x 2n and n x 2n x 2n can",
+        ),
+        ("torus", {"dims": [1, 1, 2], "bandwidth": "1 GB/s", "twisted": True}, "cannot be twisted"),
+        (
+            "torus",
+            {"dims": [4, 4, 8], "bandwidth": "1 GB/s", "twisted": True, "wrap": [8, True, True]},
+            "needs wrap = true",
+        ),
+        ("torus", {"dims": [4, 4], "bandwidth": "1 GB/s", "wrap": [True] * 3}, "wrap has 3"),
+        (
+            "torus",
+            {"dims": [4, 8], "bandwidth": "1 GB/s", "max_endpoints": 31},
+            "are 32 chips, and max_endpoints = 31",
+        ),
         (
             "switched",
             {**NL72X2_GEN1, "tray": {"kind": "direct", "bandwidth": "1 GB/s", "switches": 2}},

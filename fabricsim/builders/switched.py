@@ -1,20 +1,21 @@
 """Switched racks: chips in trays, switch planes along each rack, cables from rack to rack.
 
-Covers the switched scale-up domains: Trainium3 NL32x2 and NL72x2 in every switch generation, and
-single-tier racks such as NVL72 (one plane, no tray links).
+Covers the switched scale-up domains: Trainium3 NL32x2 and NL72x2 in every switch generation,
+single-tier racks and servers such as NVL72 and HGX (one plane, no tray links), and racks joined by
+their switches such as NVL36x2.
 """
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from fabricsim.arrays import IntArray
 from fabricsim.builders import Builder
 from fabricsim.fabric import Counts, Fabric, assemble
-from fabricsim.parameters import Bandwidth, Count, Duration, Parameters
+from fabricsim.parameters import Bandwidth, Count, Duration, Parameters, as_list
 
 
 class Tray(Parameters):
@@ -34,6 +35,15 @@ class Tray(Parameters):
         return self
 
 
+class Trunk(Parameters):
+    """How the switches of a rack are joined to those of the others."""
+
+    bandwidth: Bandwidth
+    """Of one switch to its partners, at the same place in the other racks, together."""
+    cables: Count = 1
+    """From one switch to each partner."""
+
+
 class Switched(Parameters):
     """Parameters of switched racks."""
 
@@ -46,9 +56,17 @@ class Switched(Parameters):
     """Each is joined to every chip of its plane."""
     backplane_bandwidth: Bandwidth
     """Of one chip to all switches of its plane together."""
+    links_per_switch: Annotated[tuple[Count, ...], BeforeValidator(as_list)] = (1,)
+    """Cables, all alike, from a chip to a switch of its plane: one figure, or one for each."""
+    backplane_lanes: Count | None = None
+    """Lanes of a chip on the backplane, each a copper cable, with the spare ones."""
+    active_backplane_lanes: Count | None = None
+    """Lanes that carry `backplane_bandwidth`; the others stand by as spares."""
     tray: Tray | None = None
     cross_rack_bandwidth: Bandwidth | None = None
     """Of one chip to its partners, at the same place in the other racks, together."""
+    switch_trunk: Trunk | None = None
+    """Joins the racks by their switches, in place of cables from chip to chip."""
     link_latency: Duration = 0.0
     """Of cables and traces within a rack."""
     cross_rack_latency: Duration = 0.0
@@ -74,8 +92,33 @@ class Switched(Parameters):
                 f"planes = {self.planes} needs a tray: without it no path leads from one plane "
                 "to another"
             )
-        if self.racks > 1 and self.cross_rack_bandwidth is None:
-            raise ValueError(f"racks = {self.racks} needs a cross_rack_bandwidth")
+        if self.racks > 1 and self.cross_rack_bandwidth is None and self.switch_trunk is None:
+            raise ValueError(
+                f"racks = {self.racks} needs a cross_rack_bandwidth (cables from chip to chip) or "
+                "a switch_trunk (from switch to switch)"
+            )
+        if self.cross_rack_bandwidth is not None and self.switch_trunk is not None:
+            raise ValueError(
+                "racks are joined by cross_rack_bandwidth (from chip to chip) or by switch_trunk "
+                "(from switch to switch), not by both"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _wired(self) -> Self:
+        given = len(self.links_per_switch)
+        if given not in (1, self.switches_per_plane):
+            raise ValueError(
+                f"links_per_switch has {given} figures: give one, or one for each of the "
+                f"{self.switches_per_plane} switches of switches_per_plane"
+            )
+        lanes, active = self.backplane_lanes, self.active_backplane_lanes
+        if (lanes is None) != (active is None):
+            raise ValueError("backplane_lanes and active_backplane_lanes are given both or neither")
+        if lanes is not None and active is not None and active > lanes:
+            raise ValueError(
+                f"active_backplane_lanes = {active} is more than backplane_lanes = {lanes}"
+            )
         return self
 
     @property
@@ -86,7 +129,13 @@ class Switched(Parameters):
     @property
     def forwards(self) -> bool:
         """Whether chips pass on the traffic of others: where there is a second way out."""
-        return self.tray is not None or self.racks > 1
+        return self.tray is not None or (self.racks > 1 and self.cross_rack_bandwidth is not None)
+
+    @property
+    def cables_per_chip(self) -> tuple[int, ...]:
+        """Cables of a chip to each switch of its plane."""
+        links = self.links_per_switch
+        return links if len(links) > 1 else links * self.switches_per_plane
 
 
 def build(p: Switched) -> Fabric:
@@ -107,19 +156,11 @@ def build(p: Switched) -> Fabric:
     rack = tray // p.trays_per_rack
     links: list[tuple[str, IntArray, IntArray, float, float]] = []
 
-    first_switch = p.chips
     plane = rack * p.planes + position % p.planes
-    each = np.arange(p.switches_per_plane)
-    near = first_switch + plane[:, None] * p.switches_per_plane + each
-    links.append(
-        (
-            "backplane",
-            np.repeat(chip, p.switches_per_plane),
-            near.ravel(),
-            p.backplane_bandwidth / p.switches_per_plane,
-            p.link_latency,
-        )
-    )
+    each = np.repeat(np.arange(p.switches_per_plane), p.cables_per_chip)
+    near = p.chips + plane[:, None] * p.switches_per_plane + each
+    share = p.backplane_bandwidth / len(each)
+    links.append(("backplane", np.repeat(chip, len(each)), near.ravel(), share, p.link_latency))
     backplane_switches = p.racks * p.planes * p.switches_per_plane
     tray_switches = 0
     if p.tray is not None and p.tray.kind == "switched":
@@ -140,6 +181,13 @@ def build(p: Switched) -> Fabric:
         share = p.cross_rack_bandwidth / (p.racks - 1)
         ends = (place + one * in_rack).ravel(), (place + other * in_rack).ravel()
         links.append(("cross-rack", *ends, share, p.cross_rack_latency))
+    if p.racks > 1 and p.switch_trunk is not None:
+        in_rack = p.planes * p.switches_per_plane
+        one, other = np.triu_indices(p.racks, k=1)
+        place = p.chips + np.repeat(np.arange(in_rack), p.switch_trunk.cables)[:, None]
+        share = p.switch_trunk.bandwidth / (p.racks - 1) / p.switch_trunk.cables
+        ends = (place + one * in_rack).ravel(), (place + other * in_rack).ravel()
+        links.append(("trunk", *ends, share, p.cross_rack_latency))
 
     switches = backplane_switches + tray_switches
     kind = np.repeat(np.array([0, 1, 2], np.int8), [p.chips, backplane_switches, tray_switches])
@@ -180,8 +228,9 @@ def count(p: Switched) -> Counts:
     trays = p.racks * p.trays_per_rack
     mates = p.chips_per_tray - 1
     by_kind = {"backplane-switch": p.racks * p.planes * p.switches_per_plane}
-    degree, injection = p.switches_per_plane, p.backplane_bandwidth
-    endpoint_links = p.chips * p.switches_per_plane
+    degree, injection = sum(p.cables_per_chip), p.backplane_bandwidth
+    endpoint_links = p.chips * degree
+    switch_links = 0
     if p.tray is not None and p.tray.kind == "switched":
         by_kind["tray-switch"] = trays * p.tray.switches
         endpoint_links += p.chips * p.tray.switches
@@ -195,21 +244,28 @@ def count(p: Switched) -> Counts:
         endpoint_links += p.trays_per_rack * p.chips_per_tray * p.racks * (p.racks - 1) // 2
         degree += p.racks - 1
         injection += p.cross_rack_bandwidth
+    if p.racks > 1 and p.switch_trunk is not None:
+        pairs = p.racks * (p.racks - 1) // 2
+        switch_links = pairs * p.planes * p.switches_per_plane * p.switch_trunk.cables
     return Counts(
         endpoints=p.chips,
         switches=sum(by_kind.values()),
-        switch_links=0,
+        switch_links=switch_links,
         endpoint_links=endpoint_links,
         injection_Bps=injection,
         bisection_Bps=_bisection(p),
         diameter=_diameter(p),
         degree=degree,
         switches_by_kind=by_kind,
+        copper_cables=p.backplane_lanes and p.backplane_lanes * p.chips,
     )
 
 
 def _diameter(p: Switched) -> int:
-    """Most links between two chips: backplane 2, tray 1 or 2, one across racks, in any order."""
+    """Most links between two chips: backplane 2, tray 1 or 2, one across racks, in any order.
+
+    A trunk between switches lengthens the way along the backplane by one.
+    """
     in_tray = 1 if p.tray is not None and p.tray.kind == "direct" else 2
     within = [0]
     if p.trays_per_rack > 1:
@@ -219,6 +275,8 @@ def _diameter(p: Switched) -> int:
             within.append(in_tray + (2 if p.trays_per_rack > 1 else 0))
         if p.planes < p.chips_per_tray:
             within.append(2 if p.tray is None else in_tray)
+    if p.racks > 1 and p.switch_trunk is not None:
+        return max(*within, 3 + (in_tray if p.planes > 1 else 0))
     return max(within) + (1 if p.racks > 1 else 0)
 
 
@@ -229,12 +287,18 @@ def _bisection(p: Switched) -> float:
     in the same manner as an odd torus.
     """
     rack = min(_tray_cut(p), _position_cut(p))
-    if p.racks == 1 or p.cross_rack_bandwidth is None:
+    if p.racks == 1:
         return rack
     in_rack = p.trays_per_rack * p.chips_per_tray
     side, odd = divmod(p.racks, 2)
     pairs = side * (side + odd)
-    between = pairs * in_rack * p.cross_rack_bandwidth / (p.racks - 1) + odd * rack
+    if p.switch_trunk is not None:
+        trunks = p.planes * p.switches_per_plane * p.switch_trunk.bandwidth / (p.racks - 1)
+        # Cutting all chips of the smaller side from their switches may be cheaper.
+        between = min(pairs * trunks, side * in_rack * p.backplane_bandwidth) + odd * rack
+    else:
+        each = (p.cross_rack_bandwidth or 0.0) / (p.racks - 1)
+        between = pairs * in_rack * each + odd * rack
     return min(between, p.racks * rack) if in_rack % 2 == 0 else between
 
 

@@ -24,7 +24,12 @@ POOL = 1024
 WINDOW = 8192
 """Route entries that a round looks at: about what fits in a second-level cache."""
 
-ROUNDING = 32 * np.finfo(np.float64).eps
+EPS = float(np.finfo(np.float64).eps)
+
+PRECISION = 1e-11
+"""Relative error of a share beyond which its sums are made anew."""
+
+ROUNDING = 32 * EPS
 """Part of a link's capacity that the rounding of its own sums may leave free."""
 
 
@@ -108,8 +113,10 @@ class _Filling:
         self.rising = np.ones(flows, bool)
         self.count = np.diff(self.by_link.indptr).astype(np.int64)
         self.load = self.by_link @ self.weight
-        self.load_floor = self.load / 1024
         self.left = self.capacity.copy()
+        # Below these, subtraction may have eaten too many digits, and sums are made anew.
+        self._trust = np.minimum(0.5, self.count * EPS / PRECISION)
+        self._least_load, self._least_left = self._trust * self.load, self._trust * self.left
         self.share = np.full(links, np.inf)
         self._first = np.empty(flows, np.int32)
         self._refresh(np.flatnonzero(self.count > 0), np.zeros(links))
@@ -176,18 +183,35 @@ class _Filling:
         self.load -= np.bincount(link, load, links)
         self.left -= np.bincount(link, load * np.repeat(level, end - start), links)
         touched = np.flatnonzero((gone > 0) & (self.count > 0))
-        self._sum_again(touched[self.load[touched] < self.load_floor[touched]])
+        eaten = self.load[touched] < self._least_load[touched]
+        eaten |= self.left[touched] < self._least_left[touched]
+        self._sum_again(touched[eaten])
         self._refresh(touched, self.share)
 
     def _sum_again(self, links: IntArray) -> None:
-        """Add up the load of links anew where subtraction has eaten its leading digits."""
+        """Add up anew what the flows of links use, and what is left.
+
+        What is used is summed in two parts, of which the larger are multiples of a unit so coarse
+        that their sum is exact (Rump, Ogita and Oishi, "Accurate floating-point summation part I",
+        SIAM J. Sci. Comput. 31(1), 2008, section 3).
+        """
+        if not len(links):
+            return
         start, end = self.by_link.indptr[links], self.by_link.indptr[links + 1]
         entry = _ranges(start, end - start)
         flow = self.by_link.indices[entry]
-        load = self.by_link.data[entry] * self.weight[flow] * self.rising[flow]
         place = np.repeat(np.arange(len(links)), end - start)
-        self.load[links] = np.bincount(place, load, len(links))
-        self.load_floor[links] = self.load[links] / 1024
+        load = self.by_link.data[entry] * self.weight[flow]
+        self.load[links] = np.bincount(place, load * self.rising[flow], len(links))
+        capacity = self.capacity[links]
+        unit = np.ldexp(4.0, np.frexp(capacity)[1])[place]
+        used = load * self.level[flow]
+        coarse = (unit + used) - unit
+        left = capacity - np.bincount(place, coarse, len(links))
+        self.left[links] = left - np.bincount(place, used - coarse, len(links))
+        trust = self._trust[links]
+        self._least_load[links] = np.minimum(self.load[links] / 2, trust * self.load[links])
+        self._least_left[links] = np.minimum(self.left[links] / 2, trust * capacity)
 
     def _refresh(self, links: IntArray, before: FloatArray) -> None:
         """Compute shares. A share never falls: where it seems to, that is rounding."""

@@ -97,6 +97,8 @@ class Fabric:
         How many equal parallel cables the link stands for; 1 unless `bundle_cables` merged them.
     node_names : tuple of str
         Names of the nodes, or empty: then a name is made of kind and coordinates.
+    reduces : bool
+        Whether the switches can add up what endpoints send through them.
     spec : mapping
         The specification that the fabric was built from, or empty.
 
@@ -123,6 +125,7 @@ class Fabric:
     axes: tuple[str, ...]
     cables: IntArray
     node_names: tuple[str, ...] = ()
+    reduces: bool = False
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -217,6 +220,7 @@ def assemble(
     message_latency: float,
     coordinates: IntArray,
     axes: tuple[str, ...],
+    reduces: bool = False,
 ) -> Fabric:
     """Make a fabric of groups of cables.
 
@@ -227,7 +231,7 @@ def assemble(
     links : sequence of (kind, src, dst, capacity, latency)
         Groups of cables; each cable from `src` to `dst` becomes two links. Capacity (of one
         direction) and latency are one number or one for each cable. Groups may share a kind.
-    node_kind, node_kinds, endpoints, message_latency, coordinates, axes
+    node_kind, node_kinds, endpoints, message_latency, coordinates, axes, reduces
         As in `Fabric`.
     forward : bool
         Whether endpoints pass on the traffic of others.
@@ -262,6 +266,7 @@ def assemble(
         coordinates=coordinates,
         axes=axes,
         cables=np.ones(sum(map(len, link_kind)), np.int32),
+        reduces=reduces,
     )
 
 
@@ -325,6 +330,7 @@ def to_networkx(fabric: Fabric) -> nx.MultiDiGraph[int]:
         message_latency=fabric.message_latency,
         node_kinds=fabric.node_kinds,
         link_kinds=fabric.link_kinds,
+        reduces=fabric.reduces,
         spec=dict(fabric.spec),
     )
     for node in range(fabric.nodes):
@@ -442,6 +448,7 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric:
         axes=axes,
         cables=np.array(table[5], np.int32),
         node_names=_names(names, attributes),
+        reduces=bool(graph.graph.get("reduces", False)),
         spec=dict(graph.graph.get("spec", {})),
     )
 

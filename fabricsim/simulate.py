@@ -12,6 +12,7 @@ from fabricsim import patterns, routing
 from fabricsim.arrays import FloatArray, IntArray, sum_at
 from fabricsim.fabric import Fabric, bundle_cables
 from fabricsim.patterns.schedule import Schedule, Step
+from fabricsim.placement import placement
 from fabricsim.result import LinkKind, Result
 from fabricsim.routing import Routes
 from fabricsim.solver.bound import (
@@ -67,7 +68,9 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
     """
     name = routing or _default_routing()
     strategy = _find_routing(name)
-    schedule = patterns.schedule(traffic.pattern, traffic.parameters, len(fabric.endpoints), seed)
+    schedule = patterns.schedule(
+        traffic.pattern, traffic.parameters, len(fabric.endpoints), seed, placement(fabric)
+    )
     wired = bundle_cables(fabric) if strategy.cables_alike else fabric
     flows = [_flows(step, schedule, wired) for step in schedule.steps]
     pairs = _distinct_pairs(flows, wired)

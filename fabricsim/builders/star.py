@@ -18,6 +18,8 @@ class Star(Parameters):
     link_latency: Duration = 0.0
     switch_latency: Duration = 0.0
     message_latency: Duration = 0.0
+    in_network_reduction: bool = False
+    """Whether the switch can add up what endpoints send through it."""
 
 
 def build(p: Star) -> Fabric:
@@ -43,6 +45,7 @@ def build(p: Star) -> Fabric:
         message_latency=p.message_latency,
         coordinates=np.r_[ranks, np.int32(-1)][:, None],
         axes=("port",),
+        reduces=p.in_network_reduction,
     )
 
 

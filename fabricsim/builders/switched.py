@@ -79,6 +79,8 @@ class Switched(Parameters):
     """To pass through a chip that forwards."""
     message_latency: Duration = 0.0
     """Of each transfer, at its two ends together."""
+    in_network_reduction: bool = False
+    """Whether the switches can add up what chips send through them."""
 
     @model_validator(mode="after")
     def _joined(self) -> Self:
@@ -204,6 +206,7 @@ def build(p: Switched) -> Fabric:
         message_latency=p.message_latency,
         coordinates=_places(p, rack, tray, position, switches, backplane_switches),
         axes=("rack", "tray", "position"),
+        reduces=p.in_network_reduction,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fabricsim.errors import SpecError, unknown_name
 from fabricsim.parameters import Count, Parameters, Size
-from fabricsim.patterns.schedule import CutDemand, Groups, Schedule, Step
+from fabricsim.patterns.schedule import NOWHERE, CutDemand, Groups, Placement, Schedule, Step
 
 _MODULES = {
     "all-to-all": "fabricsim.patterns.all_to_all",
@@ -76,7 +76,13 @@ def find(name: str) -> Pattern:
     return pattern
 
 
-def schedule(name: str, parameters: TrafficParameters, endpoints: int, seed: int) -> Schedule:
+def schedule(
+    name: str,
+    parameters: TrafficParameters,
+    endpoints: int,
+    seed: int,
+    placement: Placement = NOWHERE,
+) -> Schedule:
     """Make the steps of a pattern for a machine of so many endpoints.
 
     Parameters
@@ -89,6 +95,8 @@ def schedule(name: str, parameters: TrafficParameters, endpoints: int, seed: int
         Chips that take part.
     seed : int
         For patterns that draw.
+    placement : Placement
+        Where the endpoints stand, for algorithms that depend on it.
 
     Raises
     ------
@@ -108,7 +116,7 @@ def schedule(name: str, parameters: TrafficParameters, endpoints: int, seed: int
             f"traffic.group_size = {size} does not divide the {ranks} ranks; the nearest that "
             f"would: {' or '.join(map(str, near))}"
         )
-    groups = Groups(size, ranks // size)
+    groups = Groups(size, ranks // size, placement.of_ranks(parameters.ranks_per_chip))
     return Schedule(
         groups=groups,
         steps=pattern.algorithms[parameters.algorithm](parameters, groups, seed),

@@ -1,9 +1,14 @@
-"""Schedule: what the ranks of a job send, step by step. Only data, and how groups are laid out."""
+"""Schedule: what the ranks of a job send, step by step. Only data, and how groups are laid out.
+
+How an algorithm's transfers become steps is in `lanes`; where ranks stand, for algorithms that care,
+is in `Placement`, which the caller fills in: nothing here knows a fabric.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +22,51 @@ MOST_TRANSFERS = 30_000_000
 """Transfers of one step that are written out; about 2 GB with the routes of short paths."""
 
 
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where the endpoints, or the ranks, of a machine stand.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        Names of the axes, such as rack, tray, position; or x, y, z.
+    coordinates : (endpoints, axes) ints
+    rings : tuple of bool
+        For each axis, whether neighbours along it are joined, the last to the first.
+    bandwidth : (axes,) floats
+        What an endpoint can send to its neighbours along each axis together, in B/s.
+    injection_Bps : float
+        What an endpoint can send in all.
+    reduces : bool
+        Whether the switches add up what they pass on.
+    """
+
+    axes: tuple[str, ...]
+    coordinates: IntArray
+    rings: tuple[bool, ...]
+    bandwidth: FloatArray
+    injection_Bps: float = 0.0
+    reduces: bool = False
+
+    def of_ranks(self, ranks_per_chip: int) -> Placement:
+        """Place the ranks of a chip along an axis of their own, which costs nothing to cross."""
+        if ranks_per_chip == 1:
+            return self
+        core = np.tile(np.arange(ranks_per_chip), len(self.coordinates))
+        return Placement(
+            (*self.axes, "core"),
+            np.column_stack([np.repeat(self.coordinates, ranks_per_chip, axis=0), core]),
+            (*self.rings, False),
+            np.append(self.bandwidth, np.inf),
+            self.injection_Bps,
+            self.reduces,
+        )
+
+
+NOWHERE = Placement((), np.zeros((0, 0), np.int32), (), np.zeros(0))
+"""The placement of ranks of which nothing is known."""
+
+
 @dataclass(frozen=True)
 class Groups:
     """Groups of consecutive ranks that run the same collective at once."""
@@ -25,11 +75,37 @@ class Groups:
     """Ranks in a group."""
     count: int
     """How many groups."""
+    placement: Placement = NOWHERE
+    """Of all ranks, in the order of the groups."""
 
     @property
     def ranks(self) -> int:
         """Ranks of all groups."""
         return self.size * self.count
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What the transfers of one execution of a step carry: rows of (transfer, block).
+
+    Every block of a collective's data has a number. A transfer either adds its blocks to those of
+    the receiver, or puts them in their place. What a step sends it had before the step, except in
+    a step with `in_network`: there, sums are done before copies.
+
+    Attributes
+    ----------
+    transfer : (rows,) ints
+        Index into the step's transfers, within the first group.
+    block : (rows,) ints
+    size : (rows,) floats
+        Bytes of the block.
+    adds : (rows,) bools
+    """
+
+    transfer: IntArray
+    block: IntArray
+    size: FloatArray
+    adds: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +120,24 @@ class Step:
         Bytes.
     repeat : int
         How many times the step is done, one after the other.
+    content : callable, optional
+        Tells what the transfers carry the k-th time, k = 0 to repeat - 1. The simulation does not
+        need it; it proves that an algorithm does what its name says.
+    in_network : {"", "sum", "copy", "both"}
+        Whether switches add up all transfers to one rank on their way, and make the copies of what
+        one rank sends to all: of such transfers each link carries one. Each rank's own part goes
+        by the switch, too.
+    start : (transfers,) floats, optional
+        Seconds after the start of the step at which each transfer starts; 0 if left out.
     """
 
     src: RankArray
     dst: RankArray
     size: FloatArray
     repeat: int = 1
+    content: Callable[[int], Content] | None = None
+    in_network: Literal["", "sum", "copy", "both"] = ""
+    start: FloatArray | None = None
 
 
 @dataclass(frozen=True)

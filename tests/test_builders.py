@@ -74,14 +74,43 @@ def switched(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 @st.composite
 def fat_trees(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    radix = draw(st.integers(2, 8))
-    return "fat_tree", {
+    radix, servers = draw(st.integers(2, 8)), draw(st.sampled_from([1, 1, 2, 3]))
+    parameters = {
         "switch_bandwidth": f"{radix * 100} Gb/s",
         "port_bandwidth": "100 Gb/s",
         "layers": draw(st.integers(1, 3)),
-        "endpoints": draw(st.integers(1, 40)),
+        "endpoints": servers * draw(st.integers(1, 40 // servers)),
+        "endpoints_per_server": servers,
+        "attachment": draw(st.sampled_from(["tor", "rail"])),
         "planes": draw(st.integers(1, 2)),
+        "endpoint_ports": draw(st.sampled_from([1, 1, 2])),
         "oversubscription": draw(st.sampled_from([0.5, 1, 1.5, 2, 3])),
+    }
+    if draw(st.booleans()):
+        parameters["endpoints_per_leaf"] = draw(st.integers(1, 4))
+    return "fat_tree", parameters
+
+
+@st.composite
+def dragonflies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    a, h = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    return "dragonfly", {
+        "switch_bandwidth": "1 Tb/s",
+        "port_bandwidth": "100 Gb/s",
+        "switches_per_group": a,
+        "global_ports": h,
+        "endpoints_per_switch": draw(st.integers(1, 2)),
+        "groups": draw(st.integers(1, a * h + 1)),
+    }
+
+
+@st.composite
+def slim_flies(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    return "slim_fly", {
+        "switch_bandwidth": "2 Tb/s",
+        "port_bandwidth": "100 Gb/s",
+        "q": draw(st.sampled_from([3, 4, 5])),
+        "endpoints_per_switch": draw(st.integers(1, 2)),
     }
 
 
@@ -98,9 +127,9 @@ def built(made: tuple[str, dict[str, Any]]) -> tuple[Fabric, Counts]:
         raise
 
 
-anything = st.one_of(tori(), meshes(), twisted(), switched(), fat_trees(), stars()).map(
-    lambda made: (made, *built(made))
-)
+anything = st.one_of(
+    tori(), meshes(), twisted(), switched(), fat_trees(), dragonflies(), slim_flies(), stars()
+).map(lambda made: (made, *built(made)))
 
 
 @settings(max_examples=150, deadline=None)
@@ -180,7 +209,8 @@ def test_bisection_agrees_with_brute_force(made: tuple[Any, Fabric, Counts]) -> 
     least = least_bisection(fabric)
     assert counts.bisection_Bps is not None
     assert counts.bisection_Bps >= least * (1 - 1e-12)
-    if len(fabric.endpoints) % 2 == 0 and made[0][0] in ("star", "fat_tree"):
+    free = made[0][1].get("endpoints_per_server", 1) == 1
+    if len(fabric.endpoints) % 2 == 0 and made[0][0] in ("star", "fat_tree") and free:
         assert counts.bisection_Bps == pytest.approx(least)
 
 
@@ -270,6 +300,12 @@ def test_catalogue_gives_a_source_for_every_parameter(name: str) -> None:
         ("tpu-v4-pod", 4096, 0, 300e9, 6, 24),
         ("tpu-v5p-pod", 8960, 0, 600e9, 6, 32),
         ("tpu-v7-pod", 9216, 0, 600e9, 6, 32),
+        ("cloudmatrix384", 384, 7 * (48 + 16), 392e9, 14, 4),
+        ("ft2-64", 2048, 96, 50e9, 1, 4),
+        ("mpft-64", 16384, 768, 50e9, 1, 4),
+        ("ft3-64", 65536, 5120, 50e9, 1, 6),
+        ("slim-fly-q28", 32928, 1568, 50e9, 1, 4),
+        ("dragonfly-p16", 261632, 16352, 50e9, 1, 5),
         ("fat-tree-12.8t", 8192, 192, 12.5e9, 1, 4),
         ("fat-tree-25.6t", 32768, 384, 12.5e9, 1, 4),
         ("fat-tree-51.2t", 131072, 768, 12.5e9, 1, 4),

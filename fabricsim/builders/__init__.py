@@ -21,6 +21,8 @@ _MODULES = {
     "torus": "fabricsim.builders.torus",
     "switched": "fabricsim.builders.switched",
     "fat_tree": "fabricsim.builders.fat_tree",
+    "dragonfly": "fabricsim.builders.dragonfly",
+    "slim_fly": "fabricsim.builders.slim_fly",
 }
 
 

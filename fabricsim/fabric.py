@@ -46,6 +46,8 @@ class Counts:
     degree: int
     """Cables at an endpoint; the least where endpoints differ."""
     switches_by_kind: Mapping[str, int] = field(default_factory=dict)
+    nics: int = 0
+    """Network cards that are nodes of their own; their cables count as those at endpoints."""
     copper_cables: int | None = None
     """Copper cables of all backplanes, spare lanes included; None where not known."""
     notes: tuple[str, ...] = ()
@@ -55,6 +57,10 @@ class Counts:
     def directed_links(self) -> int:
         """Links of the built fabric: two for each cable."""
         return 2 * (self.switch_links + self.endpoint_links)
+
+
+def _none() -> NDArray[np.int32]:
+    return np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +101,12 @@ class Fabric:
         Names of the axes of `coordinates`.
     cables : (links,) ints
         How many equal parallel cables the link stands for; 1 unless `bundle_cables` merged them.
+    domain : (nodes,) ints, or empty
+        The pod that each node is in, -1 outside of pods. Traffic within a pod stays in it, and
+        traffic between pods takes no link inside of a pod. Empty: no pods.
+    rail : (nodes,) ints, or empty
+        The place of each endpoint in its pod, -1 elsewhere. If given, traffic to another pod first
+        goes through its own pod to the endpoint at the place of its destination.
     node_names : tuple of str
         Names of the nodes, or empty: then a name is made of kind and coordinates.
     reduces : bool
@@ -124,6 +136,8 @@ class Fabric:
     coordinates: IntArray
     axes: tuple[str, ...]
     cables: IntArray
+    domain: IntArray = field(default_factory=_none)
+    rail: IntArray = field(default_factory=_none)
     node_names: tuple[str, ...] = ()
     reduces: bool = False
     spec: Mapping[str, Any] = field(default_factory=dict)
@@ -167,7 +181,8 @@ class Fabric:
 def _validate(fabric: Fabric) -> None:
     links, nodes = len(fabric.link_src), len(fabric.node_kind)
     per_link = ("link_dst", "capacity", "latency", "link_kind", "cables")
-    per_node = ("transit", "transit_latency", "coordinates")
+    per_node = ["transit", "transit_latency", "coordinates"]
+    per_node += [name for name in ("domain", "rail") if len(getattr(fabric, name))]
     for name, length in [(n, links) for n in per_link] + [(n, nodes) for n in per_node]:
         if len(getattr(fabric, name)) != length:
             raise FabricError(f"{name} has {len(getattr(fabric, name))} entries, not {length}")
@@ -319,8 +334,9 @@ def to_networkx(fabric: Fabric) -> nx.MultiDiGraph[int]:
     -------
     networkx.MultiDiGraph
         Nodes 0, 1, ... with ``kind``, ``transit``, ``transit_latency`` (s), ``coordinates``, for
-        endpoints ``rank``, and ``name`` where the fabric names its nodes; edges with ``capacity``
-        (B/s), ``latency`` (s), ``kind`` and ``cables``. The graph's own attributes carry the rest.
+        endpoints ``rank``, and ``name``, ``domain`` and ``rail`` where the fabric has them; edges
+        with ``capacity`` (B/s), ``latency`` (s), ``kind`` and ``cables``. The graph's own
+        attributes carry the rest.
     """
     import networkx as nx
 
@@ -343,6 +359,9 @@ def to_networkx(fabric: Fabric) -> nx.MultiDiGraph[int]:
         )
         if fabric.node_names:
             graph.nodes[node]["name"] = fabric.node_names[node]
+        for key in ("domain", "rail"):
+            if len(getattr(fabric, key)):
+                graph.nodes[node][key] = int(getattr(fabric, key)[node])
     for rank, node in enumerate(fabric.endpoints):
         graph.nodes[int(node)]["rank"] = rank
     for link in range(fabric.links):
@@ -369,10 +388,10 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric:
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
         Edges need ``capacity`` (B/s) and may have ``latency`` (s, default 0), ``kind`` (default
         ``"link"``) and ``cables``. Nodes may have ``kind``, ``transit``, ``transit_latency`` (s),
-        ``coordinates`` and ``rank``. A node is an endpoint when its kind is ``"endpoint"`` or it
-        has a rank; a node without either is an endpoint, too, unless any other node has one.
-        Endpoints without rank keep the graph's order. Endpoints do not forward unless ``transit``
-        says so; switches do.
+        ``coordinates``, ``domain``, ``rail`` and ``rank``. A node is an endpoint when its kind is
+        ``"endpoint"`` or it has a rank; a node without either is an endpoint, too, unless any
+        other node has one. Endpoints without rank keep the graph's order. Endpoints do not forward
+        unless ``transit`` says so; switches do.
 
     Raises
     ------
@@ -447,10 +466,19 @@ def from_networkx(graph: nx.Graph[Any]) -> Fabric:
         ),
         axes=axes,
         cables=np.array(table[5], np.int32),
+        domain=_optional("domain", attributes),
+        rail=_optional("rail", attributes),
         node_names=_names(names, attributes),
         reduces=bool(graph.graph.get("reduces", False)),
         spec=dict(graph.graph.get("spec", {})),
     )
+
+
+def _optional(key: str, attributes: list[dict[str, Any]]) -> NDArray[np.int32]:
+    """Collect what nodes may have: empty where none has it, -1 where one has not."""
+    if not any(key in a for a in attributes):
+        return _none()
+    return np.array([a.get(key, -1) for a in attributes], np.int32)
 
 
 def _link_order(edge: tuple[Any, Any, Any, Any]) -> tuple[bool, int]:

@@ -44,17 +44,55 @@ def hop_distances(
     >>> hop_distances(src, (src + 1) % 4, 4, np.array([0]), np.ones(4, bool))
     array([[0, 3, 2, 1]], dtype=int32)
     """
+    return hop_distances_to_sets(
+        src, dst, nodes, np.arange(len(targets)), targets, len(targets), transit
+    )
+
+
+def hop_distances_to_sets(
+    src: IntArray,
+    dst: IntArray,
+    nodes: int,
+    of_set: IntArray,
+    member: IntArray,
+    sets: int,
+    transit: BoolArray,
+) -> NDArray[np.int32]:
+    """Count the edges of a shortest path from every node to the nearest member of each set.
+
+    Parameters
+    ----------
+    src, dst, nodes, transit
+        As in `hop_distances`.
+    of_set, member : (members,) ints
+        The sets: each member as the index of its set and its node.
+    sets : int
+        How many sets there are.
+
+    Returns
+    -------
+    (sets, nodes) int32
+        Hops to the nearest member; -1 where there is no path.
+
+    Examples
+    --------
+    A ring of four, one way round, to the nearer of nodes 0 and 1:
+
+    >>> src = np.array([0, 1, 2, 3])
+    >>> passes = np.ones(4, bool)
+    >>> hop_distances_to_sets(src, (src + 1) % 4, 4, np.array([0, 0]), np.array([0, 1]), 1, passes)
+    array([[0, 0, 2, 1]], dtype=int32)
+    """
     ones = np.ones(len(src), np.int32)
     backwards = sparse.csr_array((ones, (dst, src)), shape=(nodes, nodes))
-    hops = np.full((len(targets), nodes), -1, np.int32)
-    rows: IntArray = np.arange(len(targets))
-    cols: IntArray = targets
+    hops = np.full((sets, nodes), -1, np.int32)
+    rows, cols = of_set, member
     hops[rows, cols] = 0
     depth = 0
     while len(rows):
         depth += 1
         frontier = sparse.csr_array(
-            (np.ones(len(rows), np.int32), (rows, cols)), shape=(len(targets), nodes)
+            (np.ones(len(rows), np.int32), (rows, cols)), shape=(sets, nodes)
         )
         reached = (frontier @ backwards).tocoo()
         new = hops[reached.row, reached.col] < 0

@@ -381,11 +381,14 @@ def _notes(p: FatTree, s: _Shape) -> tuple[str, ...]:
 def _bisection(p: FatTree, s: _Shape) -> int:
     """Cables of one plane between two halves of the servers: whole leaves and one split leaf.
 
-    Where servers are spread over rails, whole groups of leaves and one group of split leaves.
+    Where servers are spread over rails, whole groups of leaves and one group of split leaves. A
+    single server is cut through.
     """
     ports, up = p.endpoint_ports, sum(s.leaf_cables)
     total, whole = s.endpoints // s.rails, 1 if s.rails > 1 else p.server_endpoints_per_plane
     half = total // whole // 2 * whole
+    if half == 0:
+        return s.endpoints // 2 * ports
     if s.leaves == 1:
         return half * ports
     last = total - (s.leaves // s.rails - 1) * s.down

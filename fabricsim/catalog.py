@@ -29,7 +29,7 @@ def names(kind: Kind) -> list[str]:
     return sorted(path.stem for path in folder(kind).glob("*.toml"))
 
 
-def find(kind: Kind, name_or_path: str) -> Path:
+def find(kind: Kind, name_or_path: str, base: Path | None = None) -> Path:
     """Find the file of an entry.
 
     Parameters
@@ -37,6 +37,8 @@ def find(kind: Kind, name_or_path: str) -> Path:
     kind : {"topologies", "traffic"}
     name_or_path : str
         A name of the catalogue, or a path: whatever ends in ``.toml`` or has a folder in it.
+    base : Path, optional
+        Folder that a relative path starts from; the current one, if left out.
 
     Raises
     ------
@@ -45,6 +47,7 @@ def find(kind: Kind, name_or_path: str) -> Path:
     """
     path = Path(name_or_path)
     if path.suffix == ".toml" or os.sep in name_or_path:
+        path = base / path if base else path
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
             raise SpecError(f"{name_or_path}: {what}; give a TOML file or a name of the catalogue")
@@ -57,7 +60,11 @@ def find(kind: Kind, name_or_path: str) -> Path:
 
 def topology(name_or_path: str, **parameters: Any) -> Topology:
     """Load the specification of a topology; parameters and errors as `load_topology`."""
-    return specs.read_topology(find("topologies", name_or_path), parameters)
+
+    def find_part(name: str, base: Path) -> Path:
+        return find("topologies", name, base)
+
+    return specs.read_topology(find("topologies", name_or_path), parameters, find_part)
 
 
 def build(spec: Topology) -> Fabric:

@@ -160,6 +160,7 @@ def show(topology: str, settings: tuple[str, ...], json_to: str | None) -> None:
         keys = (
             "endpoints",
             "switches",
+            "nics",
             "switch_links",
             "endpoint_links",
             "injection_Bps",
@@ -191,6 +192,8 @@ def _counts_table(spec: Topology, counts: Counts) -> str:
         ("diameter", f"{counts.diameter} links"),
         ("injection", f"{quantity(counts.injection_Bps, 'B/s')} an endpoint, one direction"),
     ]
+    if counts.nics:
+        rows.insert(2, ("NICs", f"{counts.nics:,}"))
     if counts.bisection_Bps is not None:
         rows.append(("bisection", f"{quantity(counts.bisection_Bps, 'B/s')}, one direction"))
     if counts.copper_cables is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabricsim import builders, patterns
-from fabricsim.builders import Builder
+from fabricsim.builders import Builder, Part
 from fabricsim.errors import SpecError
 from fabricsim.parameters import Parameters
 from fabricsim.patterns import TrafficParameters
@@ -75,7 +75,18 @@ class Traffic:
         return {"name": self.name, "pattern": self.pattern, "parameters": dict(self.given)}
 
 
-def read_topology(path: Path, overrides: Mapping[str, Any]) -> Topology:
+Find = Callable[[str, Path], Path]
+"""Name or path of a topology, folder that a path starts from -> file."""
+
+
+def read_topology(
+    path: Path,
+    overrides: Mapping[str, Any],
+    find: Find,
+    *,
+    fill: Mapping[str, Any] | None = None,
+    above: tuple[Path, ...] = (),
+) -> Topology:
     """Read a topology file.
 
     Parameters
@@ -84,20 +95,66 @@ def read_topology(path: Path, overrides: Mapping[str, Any]) -> Topology:
         A TOML file with `builder`, `[parameters]` and, for each of these, a line in `[source]`.
     overrides : mapping
         Parameters to put in place of the file's; a name with dots reaches into a table.
+    find : callable
+        Finds the files of topologies that the file names as its parts.
+    fill : mapping, optional
+        Parameters to put in place of the file's where the builder has them.
+    above : tuple of Path
+        Files that have this one as a part: none may come again.
 
     Raises
     ------
     SpecError
         The file cannot be read, or a field of it is not as it should be.
     """
+    if path in above:
+        raise SpecError(f"{path.name}: is a part of itself")
     file = _validated(_TopologyFile, _read_toml(path), path.name, ())
-    given = _overridden(file.parameters, overrides)
     builder = builders.find(file.builder)
+    known = {k: v for k, v in (fill or {}).items() if k in builder.parameters.model_fields}
+    given = _overridden(file.parameters | known, overrides)
     parameters = _validated(
-        builder.parameters, given, path.name, overrides, table="topology", owner=file.builder
+        builder.parameters,
+        given,
+        path.name,
+        overrides,
+        table="topology",
+        owner=file.builder,
+        context=_context(path, find, above),
     )
     source = _sources(file.source, given, overrides, path.name)
     return Topology(path.stem, file.description, file.builder, builder, parameters, given, source)
+
+
+def _context(path: Path, find: Find, above: tuple[Path, ...]) -> dict[str, Any]:
+    """Tell the validators of a topology in the file `path` its folder, and how to read its parts.
+
+    A part is the name of a topology, or a table with `topology` or `builder`, and `parameters`.
+    """
+
+    def part(value: object, fill: Mapping[str, Any]) -> Part:
+        table = value if isinstance(value, Mapping) else {"topology": value}
+        keys = set(table) - {"parameters"}
+        name = table.get("topology", table.get("builder"))
+        if keys not in ({"topology"}, {"builder"}) or not isinstance(name, str):
+            raise ValueError(
+                "give the name of a topology, or a table with either 'topology' or 'builder', and "
+                "'parameters' where wanted"
+            )
+        parameters = table.get("parameters", {})
+        if not isinstance(parameters, Mapping):
+            raise ValueError(f"'parameters' must be a table, not {parameters!r}")
+        if "topology" in keys:
+            file = find(name, path.parent)
+            spec = read_topology(file, parameters, find, fill=fill, above=(*above, path))
+            return Part(spec.builder, spec.parameters)
+        builder = builders.find(name)
+        known = {k: v for k, v in fill.items() if k in builder.parameters.model_fields}
+        model, given = builder.parameters, known | dict(parameters)
+        context = _context(path, find, above)
+        return Part(builder, _validated(model, given, name, (), owner=name, context=context))
+
+    return {"folder": path.parent, "part": part}
 
 
 def read_traffic(path: Path, overrides: Mapping[str, Any]) -> Traffic:
@@ -157,10 +214,11 @@ def _validated(
     *,
     table: str = "",
     owner: str = "",
+    context: Mapping[str, Any] | None = None,
 ) -> Model:
     """Validate, and turn the first of pydantic's errors into one line that says where and what."""
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=context)
     except ValidationError as failure:
         errors = failure.errors()
     # A name that is not known explains most of what else is wrong: it comes first.

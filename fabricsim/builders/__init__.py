@@ -2,15 +2,18 @@
 
 A builder's module defines `BUILDER`, a `Builder` of three things: the model of its parameters, a
 function that builds the fabric, and one that counts it from the parameters without building it.
-Other packages add builders through the entry point group ``fabricsim.builders``.
+Other packages add builders through the entry point group ``fabricsim.builders``. A builder whose
+fabrics are made of others takes them as `Part`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+from pydantic import ValidationInfo
 
 from fabricsim.errors import FabricsimError, unknown_name
 from fabricsim.fabric import Counts, Fabric
@@ -23,6 +26,7 @@ _MODULES = {
     "fat_tree": "fabricsim.builders.fat_tree",
     "dragonfly": "fabricsim.builders.dragonfly",
     "slim_fly": "fabricsim.builders.slim_fly",
+    "cluster": "fabricsim.builders.cluster",
 }
 
 
@@ -36,6 +40,46 @@ class Builder:
     """Parameters -> Fabric."""
     count: Callable[[Any], Counts]
     """Parameters -> Counts, without building."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A fabric that another one is made of."""
+
+    builder: Builder
+    parameters: Parameters
+
+    def build(self) -> Fabric:
+        """Build it."""
+        return self.builder.build(self.parameters)
+
+    def count(self) -> Counts:
+        """Count it."""
+        return self.builder.count(self.parameters)
+
+
+def read_part(value: object, info: ValidationInfo, fill: Mapping[str, Any] | None = None) -> Part:
+    """Read the part that a topology file names; for validators of fields.
+
+    Whoever reads the file says in the context of the validation how (``"part"``): a builder knows
+    no catalogue.
+
+    Parameters
+    ----------
+    value : object
+        A `Part`, the name of a topology, or a table with ``topology`` or ``builder``, and
+        ``parameters``.
+    info : ValidationInfo
+        What pydantic tells of the validation.
+    fill : mapping, optional
+        Values of parameters that the part has, and that the table does not give.
+    """
+    if isinstance(value, Part):
+        return value
+    if not info.context:
+        raise ValueError("a part is named in topology files only: give a fabricsim.builders.Part")
+    read: Callable[[object, Mapping[str, Any]], Part] = info.context["part"]
+    return read(value, fill or {})
 
 
 def names() -> list[str]:

@@ -56,6 +56,7 @@ _json = click.option(
 @_routing
 @_seed
 @_json
+@click.option("--explain", is_flag=True, help="Try every algorithm, and show them side by side.")
 def run(
     topology: str,
     traffic: str,
@@ -63,22 +64,24 @@ def run(
     routing: str | None,
     seed: int,
     json_to: str | None,
+    explain: bool,
 ) -> None:
     """Run TRAFFIC on TOPOLOGY: how long it takes, what limits it, how far from the best it is."""
     from fabricsim.catalog import load_topology, load_traffic
-    from fabricsim.simulate import simulate
+    from fabricsim.result import alternatives_table
+    from fabricsim.simulate import alternatives, simulate
 
     tables = _parse_settings(settings)
-    result = simulate(
-        load_topology(topology, **tables["topology"]),
-        load_traffic(traffic, **tables["traffic"]),
-        routing,
-        seed,
-    )
+    fabric = load_topology(topology, **tables["topology"])
+    load = load_traffic(traffic, **tables["traffic"])
+    result = simulate(fabric, load, routing, seed)
     if json_to:
         _write(json_to, result.to_json())
     if json_to != "-":
         click.echo(result.to_table(), nl=False)
+        if explain:
+            tried = alternatives(fabric, load, routing, seed)
+            click.echo("\n" + alternatives_table(tried), nl=False)
 
 
 @cli.command()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
+import numpy as np
+
+from fabricsim.arrays import FloatArray
 from fabricsim.units import show, show_size
 from fabricsim.version import __version__
 
@@ -24,6 +28,53 @@ class LinkKind:
     """Carried by all links of the kind."""
     mean_utilisation: float
     max_utilisation: float
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One of the ways to run the traffic that were tried."""
+
+    algorithm: str
+    chunks: int | None
+    """Where the algorithm has any."""
+    time_s: float | None = None
+    busbw_Bps: float | None = None
+    steps: int | None = None
+    efficiency: float | None = None
+    why_not: str | None = None
+    """Why it does not apply."""
+
+    @classmethod
+    def of(cls, result: Result) -> Alternative:
+        """Keep what matters of a run."""
+        return cls(
+            result.algorithm,
+            result.chunks,
+            result.time_s,
+            result.busbw_Bps,
+            result.steps,
+            result.efficiency,
+        )
+
+
+def completion_times(time_s: FloatArray, alone_s: FloatArray) -> dict[str, Any]:
+    """Sum up how long flows took, and how many times as long as they would alone.
+
+    Parameters
+    ----------
+    time_s, alone_s : (flows,) floats
+
+    Returns
+    -------
+    dict
+        ``flows``, and mean, percentiles and maximum of ``time_s`` and of ``slowdown``.
+    """
+
+    def spread(values: FloatArray) -> dict[str, float]:
+        marks = {f"p{q:g}": float(np.percentile(values, q)) for q in (50, 90, 95, 99, 99.9)}
+        return {"mean": float(values.mean()), **marks, "max": float(values.max())}
+
+    return {"flows": len(time_s), "time_s": spread(time_s), "slowdown": spread(time_s / alone_s)}
 
 
 @dataclass(frozen=True)
@@ -46,6 +97,11 @@ class Result:
     steps: int
     link_kinds: tuple[LinkKind, ...]
     injection_Bps: float
+    wire_Bps: float
+    """What the busiest endpoint sends over its links, with what it passes on, over `time_s`."""
+    algorithm: str
+    """The one that was run: of those that were tried, the fastest."""
+    chunks: int | None
     bound_s: float
     bound: str
     topology: Mapping[str, Any]
@@ -53,6 +109,10 @@ class Result:
     routing: str
     seed: int
     version: str = __version__
+    completion: Mapping[str, Any] | None = None
+    """Of flows that start at times of their own: see `completion_times`."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What was tried, where the traffic left the algorithm or its chunks open."""
 
     @property
     def latency_s(self) -> float:
@@ -90,6 +150,10 @@ class Result:
             },
             "link_kinds": [vars(kind) for kind in self.link_kinds],
             "injection_Bps": self.injection_Bps,
+            "wire_Bps": self.wire_Bps,
+            "algorithm": self.algorithm,
+            "chunks": self.chunks,
+            "alternatives": [vars(tried) for tried in self.alternatives],
             "bound_s": self.bound_s,
             "bound": self.bound,
             "efficiency": self.efficiency,
@@ -99,7 +163,7 @@ class Result:
             "routing": self.routing,
             "seed": self.seed,
             "version": self.version,
-        }
+        } | ({} if self.completion is None else {"fct": dict(self.completion)})
 
     def to_json(self) -> str:
         """Write the result as JSON text; the same run gives the same bytes."""
@@ -124,12 +188,18 @@ class Result:
                 show(self.busbw_Bps, "B/s"),
                 f"of {show(self.injection_Bps, 'B/s')} that an endpoint can inject",
             ),
+            ("wire", show(self.wire_Bps, "B/s"), "leaves the busiest endpoint"),
             (
                 "bound",
                 show(self.bound_s, "s"),
                 f"the wires allow no less ({self.bound}); efficiency {_percent(self.efficiency)}",
             ),
         ]
+        if self.alternatives:
+            chunks = f", {self.chunks} chunks" if self.chunks else ""
+            rows.insert(0, ("algorithm", self.algorithm, f"the fastest of those tried{chunks}"))
+        if self.completion is not None:
+            rows += _completion_rows(self.completion)
         lines = [head, ""]
         lines += [f"  {name:<11}{value:>10}   {note}" for name, value, note in rows]
         lines += [
@@ -183,6 +253,40 @@ class Result:
         if room < 1.02:
             return f"faster {worst.kind} and {second.kind} links together: both are full."
         return f"faster {worst.kind} links, up to {room:.3g}x: then {second.kind} links limit."
+
+
+def _completion_rows(completion: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    times, slowdown = completion["time_s"], completion["slowdown"]
+    return [
+        (
+            "flows",
+            show(times["p50"], "s"),
+            f"median of {completion['flows']:,}; 99% within {show(times['p99'], 's')}",
+        ),
+        (
+            "slowdown",
+            f"{slowdown['p50']:.3g}",
+            f"median, against alone; 99% within {slowdown['p99']:.3g}",
+        ),
+    ]
+
+
+def alternatives_table(alternatives: Sequence[Alternative]) -> str:
+    """Write all that was tried for people, the fastest first."""
+    tried = sorted(alternatives, key=lambda a: a.time_s if a.time_s is not None else inf)
+    lines = [
+        f"  {'algorithm':<20}{'chunks':>7}{'steps':>7}{'time':>10}{'busbw':>11}{'efficiency':>12}"
+    ]
+    for a in tried:
+        name = f"  {a.algorithm:<20}{a.chunks or '':>7}"
+        if a.time_s is None or a.busbw_Bps is None or a.efficiency is None:
+            lines.append(f"{name}  {a.why_not}")
+            continue
+        lines.append(
+            f"{name}{a.steps:>7}{show(a.time_s, 's'):>10}{show(a.busbw_Bps, 'B/s'):>11}"
+            f"{_percent(a.efficiency):>12}"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def comparison_table(results: Sequence[Result]) -> str:

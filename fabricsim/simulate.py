@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,12 @@ from scipy import sparse
 
 from fabricsim import patterns, routing
 from fabricsim.arrays import FloatArray, IntArray, sum_at
+from fabricsim.errors import SpecError, TooLargeError
 from fabricsim.fabric import Fabric, bundle_cables
-from fabricsim.patterns.schedule import Schedule, Step
+from fabricsim.innetwork import combined
+from fabricsim.patterns.schedule import Placement, Schedule, Step
 from fabricsim.placement import placement
-from fabricsim.result import LinkKind, Result
+from fabricsim.result import Alternative, LinkKind, Result, completion_times
 from fabricsim.routing import Routes
 from fabricsim.solver.bound import (
     AcrossCut,
@@ -33,6 +36,8 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
 
     Every step of the schedule starts when the one before is done. Within a step all transfers
     start together and share the links max-min fairly; as transfers finish, the rest speed up.
+    Where the traffic leaves the algorithm open (``"auto"``), or the chunks (``"best"``), all are
+    run, and the fastest is the result; `Result.alternatives` has the others.
 
     Parameters
     ----------
@@ -67,9 +72,49 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
     524.288
     """
     name = routing or _default_routing()
+    where = placement(fabric)
+    chosen, why_not = patterns.alternatives(
+        traffic.pattern, traffic.parameters, len(fabric.endpoints), where
+    )
+    if len(chosen) == 1 and not why_not:
+        return _run(fabric, replace(traffic, parameters=chosen[0]), where, name, seed)
+    results: list[Result] = []
+    tried = [Alternative(algorithm, None, why_not=why) for algorithm, why in why_not.items()]
+    for parameters in chosen:
+        try:
+            result = _run(fabric, replace(traffic, parameters=parameters), where, name, seed)
+        except (SpecError, TooLargeError) as error:
+            if traffic.parameters.algorithm != "auto":
+                raise
+            tried.append(Alternative(parameters.algorithm, None, why_not=str(error)))
+        else:
+            results.append(result)
+            tried.append(Alternative.of(result))
+    if not results:
+        raise SpecError(f"none of the algorithms can be run: {tried[-1].why_not}")
+    return replace(min(results, key=lambda r: r.time_s), alternatives=tuple(tried))
+
+
+def alternatives(
+    fabric: Fabric, traffic: Traffic, routing: str | None = None, seed: int = 0
+) -> tuple[Alternative, ...]:
+    """Run traffic by every algorithm of its pattern; parameters and errors as `simulate`.
+
+    Returns
+    -------
+    tuple of Alternative
+        All that were run, and those that do not apply.
+    """
+    auto = traffic.parameters.model_copy(update={"algorithm": "auto"})
+    result = simulate(fabric, replace(traffic, parameters=auto), routing, seed)
+    return result.alternatives or (Alternative.of(result),)
+
+
+def _run(fabric: Fabric, traffic: Traffic, where: Placement, name: str, seed: int) -> Result:
+    """Run traffic that leaves nothing open."""
     strategy = _find_routing(name)
     schedule = patterns.schedule(
-        traffic.pattern, traffic.parameters, len(fabric.endpoints), seed, placement(fabric)
+        traffic.pattern, traffic.parameters, len(fabric.endpoints), seed, where
     )
     wired = bundle_cables(fabric) if strategy.cables_alike else fabric
     flows = [_flows(step, schedule, wired) for step in schedule.steps]
@@ -78,13 +123,16 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
     transfer_time = time = 0.0
     carried = np.zeros(wired.links)
     solved: dict[tuple[bytes, ...], _Outcome] = {}
+    completion: dict[str, Any] | None = None
     for step, flow in zip(schedule.steps, flows, strict=True):
         if not len(flow.size):
             continue
-        key = (flow.src.tobytes(), flow.dst.tobytes(), flow.size.tobytes(), flow.count.tobytes())
+        key = flow.key()
         if key not in solved:
             solved[key] = _solve(flow, pairs, routes, wired)
         outcome = solved[key]
+        if flow.start is not None:
+            completion = _completion(flow, pairs, routes, wired, outcome)
         transfer_time += step.repeat * outcome.transfer_time_s
         time += step.repeat * (outcome.time_s + fabric.message_latency)
         carried += step.repeat * outcome.carried
@@ -103,6 +151,10 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
         steps=sum(step.repeat for step in schedule.steps),
         link_kinds=_link_kinds(wired, carried, transfer_time),
         injection_Bps=_injection(fabric),
+        wire_Bps=_busiest(wired, carried) / time if time > 0 else 0.0,
+        algorithm=traffic.parameters.algorithm,
+        chunks=schedule.chunks,
+        completion=completion,
         bound_s=bound.time_s,
         bound=bound.name,
         topology=dict(fabric.spec) or {"name": fabric.name},
@@ -130,6 +182,15 @@ class _Flows:
     """Bytes of one transfer."""
     count: FloatArray
     """How many transfers are alike: they share a route, and get equal rates."""
+    start: FloatArray | None = None
+    """Seconds."""
+    combine: IntArray | None = None
+    """What switches do with transfers on their way: see `Step`."""
+
+    def key(self) -> tuple[bytes, ...]:
+        """Give what tells it from others."""
+        parts = (self.src, self.dst, self.size, self.count, self.start, self.combine)
+        return tuple(b"" if part is None else part.tobytes() for part in parts)
 
 
 def _flows(step: Step, schedule: Schedule, fabric: Fabric) -> _Flows:
@@ -138,8 +199,10 @@ def _flows(step: Step, schedule: Schedule, fabric: Fabric) -> _Flows:
     dst = fabric.endpoints[step.dst // schedule.ranks_per_chip]
     used = (src != dst) & (step.size > 0)
     src, dst, size = src[used], dst[used], step.size[used]
-    if schedule.ranks_per_chip == 1:
-        return _Flows(src, dst, size, np.ones(len(size)))
+    if schedule.ranks_per_chip == 1 or step.start is not None or step.combine is not None:
+        start = None if step.start is None else step.start[used]
+        combine = None if step.combine is None else step.combine[used]
+        return _Flows(src, dst, size, np.ones(len(size)), start, combine)
     order = np.lexsort((size, dst, src))
     src, dst, size = src[order], dst[order], size[order]
     differs = np.ones(len(size), bool)
@@ -166,6 +229,8 @@ class _Outcome:
     time_s: float
     carried: FloatArray
     """Bytes on each link."""
+    finish: FloatArray
+    """Of each flow, without latency."""
 
 
 def _solve(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> _Outcome:
@@ -173,19 +238,42 @@ def _solve(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabri
     matrix: sparse.csr_array = routes.matrix
     if len(row) != len(pairs) or (np.diff(row) != 1).any():
         matrix = matrix[row]
-    size = flow.size * flow.count
-    finish = fluid_times(matrix, fabric.capacity, size, weight=flow.count)
+    size, weight, latency = flow.size * flow.count, flow.count, routes.latency[row]
+    if flow.combine is not None:
+        # A part is read and added up before it is written: as many trips as there are of these.
+        latency = np.full(1, latency.max() * len(np.unique(flow.combine)))
+        matrix, size = combined(fabric, flow.src, flow.dst, size, flow.combine, matrix)
+        weight = np.ones(len(size))
+    finish = fluid_times(matrix, fabric.capacity, size, start=flow.start, weight=weight)
     return _Outcome(
         float(finish.max()),
-        float((finish + routes.latency[row]).max()),
+        float((finish + latency).max()),
         np.asarray(matrix.T @ size),
+        finish,
     )
+
+
+def _completion(
+    flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric, outcome: _Outcome
+) -> dict[str, Any]:
+    """Tell how long flows took that start at times of their own, and how long each would alone."""
+    assert flow.start is not None
+    row = np.searchsorted(pairs, _pair(flow, fabric))
+    latency = routes.latency[row] + fabric.message_latency
+    per_byte = routes.matrix.multiply(1 / fabric.capacity).max(axis=1).toarray().ravel()
+    alone = flow.size * per_byte[row] + latency
+    return completion_times(outcome.finish - flow.start + latency, alone)
 
 
 def _injection(fabric: Fabric) -> float:
     """The least that an endpoint can send: the sum of its links."""
     out = sum_at(fabric.link_src, fabric.capacity, fabric.nodes)
     return float(out[fabric.endpoints].min()) if len(fabric.endpoints) else 0.0
+
+
+def _busiest(fabric: Fabric, carried: FloatArray) -> float:
+    """The most bytes that an endpoint sends, with what it passes on."""
+    return float(sum_at(fabric.link_src, carried, fabric.nodes)[fabric.endpoints].max(initial=0.0))
 
 
 def _link_kinds(fabric: Fabric, carried: FloatArray, time_s: float) -> tuple[LinkKind, ...]:

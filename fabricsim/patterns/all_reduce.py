@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from fabricsim.arrays import BoolArray, FloatArray, IntArray
-from fabricsim.patterns import Pattern, TrafficParameters
-from fabricsim.patterns.ring import ring_steps
-from fabricsim.patterns.schedule import CutDemand, Groups, Step
+from fabricsim.patterns import Pattern
+from fabricsim.patterns.reducing import CHUNKED, NEEDS, Reducing, algorithms
+from fabricsim.patterns.schedule import CutDemand
 
 
-class AllReduce(TrafficParameters):
+class AllReduce(Reducing):
     """`size` is the buffer of a rank."""
-
-    algorithm: Literal["ring"] = "ring"
-
-
-def ring(p: AllReduce, groups: Groups, seed: int) -> tuple[Step, ...]:
-    """Reduce-scatter, then all-gather, around a ring: 2 (n - 1) steps of S/n for each rank.
-
-    Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
-    JPDC 69 (2009), section 3.
-    """
-    del seed
-    return ring_steps(groups, p.size / groups.size, 2 * (groups.size - 1))
 
 
 def _across(size: float, n: int, m: IntArray, root: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -41,7 +27,9 @@ def _sent(size: float, endpoints: IntArray) -> FloatArray:
 
 PATTERN = Pattern(
     parameters=AllReduce,
-    algorithms={"ring": ring},
+    algorithms=algorithms("all-reduce"),
     busbw_factor=lambda n: 2 * (n - 1) / n,
     cut=CutDemand(_across, _sent),
+    needs=NEEDS,
+    chunked=CHUNKED,
 )

@@ -1,4 +1,4 @@
-"""Broadcast: every rank ends with the buffer of the first."""
+"""Broadcast: every rank ends with the buffer of the first. A reduce is the same backwards."""
 
 from __future__ import annotations
 
@@ -9,47 +9,54 @@ import numpy as np
 from fabricsim.arrays import BoolArray, FloatArray, IntArray
 from fabricsim.parameters import Count
 from fabricsim.patterns import Pattern, TrafficParameters
-from fabricsim.patterns.schedule import CutDemand, Groups, Step, tiled
+from fabricsim.patterns.grid import ring_order
+from fabricsim.patterns.lanes import Carried, Lane, in_steps, marked
+from fabricsim.patterns.schedule import CutDemand, Groups, Step, chunk_count
 
 
-class Broadcast(TrafficParameters):
-    """`size` is the buffer of the first rank of each group."""
+class Rooted(TrafficParameters):
+    """Parameters of broadcast and reduce; `size` is the buffer, the root the first rank."""
 
-    algorithm: Literal["pipelined-ring", "tree"] = "pipelined-ring"
-    chunks: Count = 64
-    """Parts that follow each other along the ring; only for ``"pipelined-ring"``."""
+    algorithm: Literal["auto", "pipelined-ring", "tree"] = "pipelined-ring"
+    chunks: Count | Literal["best"] = "best"
+    """Parts that follow each other along the ring; only for ``"pipelined-ring"``. ``"best"`` takes
+    the fastest of a few."""
 
 
-def pipelined_ring(p: Broadcast, groups: Groups, seed: int) -> tuple[Step, ...]:
-    """Pass chunks from rank to rank: chunks + n - 2 steps of S/chunks.
+def pipelined_ring(p: Rooted, groups: Groups, seed: int) -> tuple[Step, ...]:
+    """Chunks from rank to rank, in c chunks: c + n - 2 steps of S/c.
 
-    In step t the rank i passes on chunk t - i. With many chunks the time tends to S over the
-    bandwidth of a link, whatever n.
+    On a whole torus from neighbour to neighbour, elsewhere by number. In step t place i passes on
+    chunk t - i, so that with many chunks the time tends to S over the bandwidth of a link,
+    whatever n. Each rank but the last sends S. Van de Geijn et al., "Collective communication:
+    theory, practice, and experience", Concurrency Computat. 19(13), 2007, section 4.
     """
     del seed
-    n, c = groups.size, p.chunks
-    steps: list[Step] = []
-    busy_before = (0, 0)
-    for t in range(c + n - 2 if n > 1 else 0):
-        busy = (max(0, t - c + 1), min(t, n - 2) + 1)
-        if busy == busy_before:
-            steps[-1] = Step(steps[-1].src, steps[-1].dst, steps[-1].size, steps[-1].repeat + 1)
-        else:
-            rank = np.arange(*busy)
-            steps.append(tiled(groups, rank, rank + 1, p.size / c))
-        busy_before = busy
-    return tuple(steps)
+    order, chunks = ring_order(groups), chunk_count(p.chunks)
+
+    def carries(which: IntArray, round_: IntArray) -> Carried:
+        return np.arange(len(which)), round_, p.size / chunks
+
+    hop = np.arange(groups.size - 1)
+    lane = Lane(order[:-1], order[1:], p.size / chunks, carries, chunks, start=hop, adds=False)
+    return in_steps(groups, [lane])
 
 
-def tree(p: Broadcast, groups: Groups, seed: int) -> tuple[Step, ...]:
-    """Double the ranks that have the buffer at each step: ceil(log2 n) steps of S."""
+def tree(p: Rooted, groups: Groups, seed: int) -> tuple[Step, ...]:
+    """Twice as many ranks at each step: ceil(log2 n) steps of S.
+
+    A binomial tree: the root sends S as many times. Thakur, Rabenseifner and Gropp, IJHPCA 19(1),
+    2005, section 3.2.
+    """
     del seed
-    steps, have = [], 1
+    lanes: list[Lane] = []
+    have = 1
+    whole = marked(lambda which: np.ones((len(which), 1), bool), p.size)
     while have < groups.size:
         rank = np.arange(min(have, groups.size - have))
-        steps.append(tiled(groups, rank, rank + have, p.size))
+        lanes.append(Lane(rank, rank + have, p.size, whole, start=len(lanes), adds=False))
         have *= 2
-    return tuple(steps)
+    return in_steps(groups, lanes)
 
 
 def _across(size: float, n: int, m: IntArray, root: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -59,8 +66,9 @@ def _across(size: float, n: int, m: IntArray, root: BoolArray) -> tuple[FloatArr
 
 
 PATTERN = Pattern(
-    parameters=Broadcast,
+    parameters=Rooted,
     algorithms={"pipelined-ring": pipelined_ring, "tree": tree},
     busbw_factor=lambda n: 1.0 if n > 1 else 0.0,
     cut=CutDemand(_across),
+    chunked=frozenset({"pipelined-ring"}),
 )

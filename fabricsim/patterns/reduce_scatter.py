@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fabricsim.arrays import BoolArray, FloatArray, IntArray
-from fabricsim.patterns import Pattern, TrafficParameters
-from fabricsim.patterns.ring import ring_steps
-from fabricsim.patterns.schedule import CutDemand, Groups, Step
+from fabricsim.patterns import Pattern
+from fabricsim.patterns.reducing import CHUNKED, NEEDS, Reducing, algorithms
+from fabricsim.patterns.schedule import CutDemand
 
 
-class ReduceScatter(TrafficParameters):
+class ReduceScatter(Reducing):
     """`size` is the whole input of a rank."""
-
-    algorithm: Literal["ring"] = "ring"
-
-
-def ring(p: ReduceScatter, groups: Groups, seed: int) -> tuple[Step, ...]:
-    """Pass partial sums around a ring: n - 1 steps of S/n for each rank."""
-    del seed
-    return ring_steps(groups, p.size / groups.size, groups.size - 1)
 
 
 def _across(size: float, n: int, m: IntArray, root: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -30,7 +20,9 @@ def _across(size: float, n: int, m: IntArray, root: BoolArray) -> tuple[FloatArr
 
 PATTERN = Pattern(
     parameters=ReduceScatter,
-    algorithms={"ring": ring},
+    algorithms=algorithms("reduce-scatter"),
     busbw_factor=lambda n: (n - 1) / n,
     cut=CutDemand(_across),
+    needs=NEEDS,
+    chunked=CHUNKED,
 )

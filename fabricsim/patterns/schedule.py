@@ -1,25 +1,31 @@
 """Schedule: what the ranks of a job send, step by step. Only data, and how groups are laid out.
 
-How an algorithm's transfers become steps is in `lanes`; where ranks stand, for algorithms that care,
-is in `Placement`, which the caller fills in: nothing here knows a fabric.
+How an algorithm's transfers become steps is in `lanes`. Where ranks stand, for algorithms that
+care, is in `Placement`, which the caller fills in: nothing here knows a fabric.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fabricsim.arrays import BoolArray, FloatArray, IntArray
-from fabricsim.errors import TooLargeError
+from fabricsim.errors import SpecError, TooLargeError
 
 RankArray = NDArray[np.int32]
 
+SUM, COPY = 1, 2
+"""What switches may do with transfers on their way: see `Step.combine`."""
+
 MOST_TRANSFERS = 30_000_000
 """Transfers of one step that are written out; about 2 GB with the routes of short paths."""
+
+
+CORE = "core"
+"""The axis of the ranks that share a chip."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ class Placement:
             return self
         core = np.tile(np.arange(ranks_per_chip), len(self.coordinates))
         return Placement(
-            (*self.axes, "core"),
+            (*self.axes, CORE),
             np.column_stack([np.repeat(self.coordinates, ranks_per_chip, axis=0), core]),
             (*self.rings, False),
             np.append(self.bandwidth, np.inf),
@@ -90,7 +96,7 @@ class Content:
 
     Every block of a collective's data has a number. A transfer either adds its blocks to those of
     the receiver, or puts them in their place. What a step sends it had before the step, except in
-    a step with `in_network`: there, sums are done before copies.
+    a step with `combine`: there, switches do the sums before the copies.
 
     Attributes
     ----------
@@ -123,10 +129,10 @@ class Step:
     content : callable, optional
         Tells what the transfers carry the k-th time, k = 0 to repeat - 1. The simulation does not
         need it; it proves that an algorithm does what its name says.
-    in_network : {"", "sum", "copy", "both"}
-        Whether switches add up all transfers to one rank on their way, and make the copies of what
-        one rank sends to all: of such transfers each link carries one. Each rank's own part goes
-        by the switch, too.
+    combine : (transfers,) ints, optional
+        `SUM` where switches add up all such transfers to a rank on their way, and `COPY` where
+        they make the copies of all such transfers from a rank: each link carries one for all of
+        them. The rank's own part goes by the switch, too. 0 for other transfers.
     start : (transfers,) floats, optional
         Seconds after the start of the step at which each transfer starts; 0 if left out.
     """
@@ -136,7 +142,7 @@ class Step:
     size: FloatArray
     repeat: int = 1
     content: Callable[[int], Content] | None = None
-    in_network: Literal["", "sum", "copy", "both"] = ""
+    combine: IntArray | None = None
     start: FloatArray | None = None
 
 
@@ -170,6 +176,8 @@ class Schedule:
     cut: CutDemand | None = None
     """What must cross any cut, whatever the algorithm."""
     ranks_per_chip: int = 1
+    chunks: int | None = None
+    """Into how many the algorithm cuts the data, if it does."""
 
     @property
     def transfers(self) -> int:
@@ -200,6 +208,19 @@ def tiled(groups: Groups, src: ArrayLike, dst: ArrayLike, size: ArrayLike, repea
     base = np.arange(groups.count, dtype=np.int32)[:, None] * np.int32(groups.size)
     sizes = np.broadcast_to(np.asarray(size, np.float64), (groups.count, len(one)))
     return Step((base + one).ravel(), (base + other).ravel(), sizes.ravel(), repeat)
+
+
+def chunk_count(chunks: int | str) -> int:
+    """Give the number of chunks, where it has been chosen.
+
+    Raises
+    ------
+    SpecError
+        It is still ``"best"``: only a run of the collective alone can tell.
+    """
+    if isinstance(chunks, str):
+        raise SpecError(f"chunks = {chunks!r} is found by trying: give a number here")
+    return chunks
 
 
 def refuse_beyond(transfers: int) -> None:

@@ -6,9 +6,10 @@ are given as text with a unit and are SI floats once validated; a number without
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from fabricsim import units
 
@@ -34,6 +35,17 @@ Duration = Annotated[float, _quantity("s"), Field(ge=0)]
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 """How many there are of something: at least one."""
+
+
+def _from_folder(path: object, info: ValidationInfo) -> object:
+    """Let a relative path start at the folder of the file that gives it."""
+    if not isinstance(path, str | Path):
+        raise ValueError(f"a path must be text, not {path!r}")
+    return info.context["folder"] / path if info.context else path
+
+
+FilePath = Annotated[Path, BeforeValidator(_from_folder)]
+"""The path of a file; a relative one starts at the file that gives it."""
 
 
 def as_list(value: object) -> object:

@@ -27,6 +27,7 @@ _MODULES = {
     "dragonfly": "fabricsim.builders.dragonfly",
     "slim_fly": "fabricsim.builders.slim_fly",
     "cluster": "fabricsim.builders.cluster",
+    "edges": "fabricsim.builders.edges",
 }
 
 

@@ -75,12 +75,12 @@ def run(
     fabric = load_topology(topology, **tables["topology"])
     load = load_traffic(traffic, **tables["traffic"])
     result = simulate(fabric, load, routing, seed)
+    tried = alternatives(fabric, load, routing, seed) if explain else ()
     if json_to:
         _write(json_to, result.to_json())
     if json_to != "-":
         click.echo(result.to_table(), nl=False)
         if explain:
-            tried = alternatives(fabric, load, routing, seed)
             click.echo("\n" + alternatives_table(tried), nl=False)
 
 

@@ -105,6 +105,11 @@ def alternatives(
     tuple of Alternative
         All that were run, and those that do not apply.
     """
+    if not patterns.find(traffic.pattern).interchangeable:
+        raise SpecError(
+            f"--explain: the algorithms of {traffic.pattern} are not ways to do the same, but "
+            "different traffic"
+        )
     auto = traffic.parameters.model_copy(update={"algorithm": "auto"})
     result = simulate(fabric, replace(traffic, parameters=auto), routing, seed)
     return result.alternatives or (Alternative.of(result),)

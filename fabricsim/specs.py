@@ -162,7 +162,15 @@ def read_traffic(path: Path, overrides: Mapping[str, Any]) -> Traffic:
     file = _validated(_TrafficFile, _read_toml(path), path.name, ())
     given = _overridden(file.parameters, overrides)
     model = patterns.find(file.pattern).parameters
-    parameters = _validated(model, given, path.name, overrides, table="traffic", owner=file.pattern)
+    parameters = _validated(
+        model,
+        given,
+        path.name,
+        overrides,
+        table="traffic",
+        owner=file.pattern,
+        context={"folder": path.parent},
+    )
     source = _sources(file.source, given, overrides, path.name)
     return Traffic(path.stem, file.description, file.pattern, parameters, given, source)
 

@@ -126,11 +126,11 @@ def prove(pattern: str, made: Schedule) -> None:
         assert (held[owner, np.arange(blocks)] == 1).all()
 
 
-def sent(made: Schedule) -> NDArray[np.float64]:
-    """Bytes that each rank sends in all."""
+def sent(made: Schedule, end: str = "src") -> NDArray[np.float64]:
+    """Bytes that each rank sends in all, or gets."""
     total = np.zeros(made.groups.ranks)
     for step in made.steps:
-        np.add.at(total, step.src, step.size * step.repeat)
+        np.add.at(total, getattr(step, end), step.size * step.repeat)
     return total
 
 
@@ -145,7 +145,8 @@ def test_every_contribution_arrives_once(pattern: str, algorithm: str, n: int) -
     prove(pattern, schedule(pattern, n, algorithm, chunks=1 if n == 64 else 3))
 
 
-TORI = [(2,), (5,), (4, 4), (2, 8), (8, 2), (3, 4), (3, 5), (2, 2, 2), (4, 2, 3), (4, 4, 4), (2, 3, 2, 2)]
+TORI = [(2,), (5,), (4, 4), (2, 8), (8, 2), (3, 4), (3, 5), (2, 2, 2), (4, 2, 3), (4, 4, 4)]
+TORI += [(2, 3, 2, 2)]
 EVEN = [(2,), (6,), (8,), (10,), (4, 4), (2, 8), (4, 6), (2, 2, 2), (4, 2, 6), (4, 4, 4), (12, 2)]
 
 
@@ -240,3 +241,153 @@ def test_from_and_to_the_root(algorithm: str, n: int, chunks: int) -> None:
         assert (held[:, :, 0] == 1).all() if made is down else (held[0] == 1).all()
         assert count(made) == (chunks + n - 2 if algorithm != "tree" else ceil(log2(n)))
         assert sent(made).sum() == pytest.approx((n - 1) * SIZE, rel=1e-12)
+
+
+def papers(pattern: str, algorithm: str, n: int, chunks: int) -> tuple[int, float]:
+    """Steps, and the most bytes that a rank sends over S, as the papers and docstrings have them.
+
+    Of an all-gather the most that a rank gets: it is a reduce-scatter backwards.
+    """
+    twice = 2 if pattern == "all-reduce" else 1
+    fair = twice * (n - 1) / n
+    power = 2 ** int(log2(n))
+    height = ceil(log2(n))
+    if algorithm in ("ring", "bidirectional-ring"):
+        return twice * (n - 1), fair
+    if algorithm == "direct":
+        return twice, fair
+    if algorithm == "in-network":
+        return 1, {"all-reduce": (n + 1) / n, "reduce-scatter": 1.0, "all-gather": 1 / n}[pattern]
+    if algorithm == "double-binary-tree":
+        return 2 * height + chunks - 1, 2.0
+    assert algorithm == "halving-doubling"
+    steps = int(log2(n)) * twice
+    if power == n:
+        return steps, fair
+    # The neighbour of a rank beyond the power of two takes its vector and gives its results.
+    if pattern == "all-reduce":
+        return steps + 2, 1.0 + 2 * (power - 1) / power
+    return steps + 2, 1.0
+
+
+@pytest.mark.parametrize("n", COUNTS)
+@pytest.mark.parametrize("algorithm", [*ANYWHERE, "in-network"])
+@pytest.mark.parametrize("pattern", KINDS)
+def test_steps_and_bytes_are_those_of_the_papers(pattern: str, algorithm: str, n: int) -> None:
+    place = placed((n,), rings=False, reduces=True)
+    made = schedule(pattern, n, algorithm, place, chunks=4)
+    steps, most = papers(pattern, algorithm, n, 4)
+    assert count(made) == steps
+    if algorithm == "in-network":
+        # Of what switches add up a rank sends each part once; of what they copy, its own part.
+        assert {step.combine is None for step in made.steps} == {False}
+        return
+    total = sent(made, "dst" if pattern == "all-gather" else "src")
+    if algorithm == "double-binary-tree":
+        assert total.max() <= most * SIZE * (1 + 1e-12)
+        if pattern == "all-reduce":  # two trees of n - 1 edges, up and down, half of S each
+            assert total.sum() == pytest.approx(2 * (n - 1) * SIZE, rel=1e-12)
+        return
+    assert total.max() == pytest.approx(most * SIZE, rel=1e-12)
+    if all_send_alike(algorithm, n):
+        assert total.min() == pytest.approx(most * SIZE, rel=1e-12)
+
+
+def all_send_alike(algorithm: str, n: int) -> bool:
+    return algorithm != "halving-doubling" or n & (n - 1) == 0
+
+
+@pytest.mark.parametrize("n", range(2, 70))
+def test_a_leaf_of_one_tree_is_none_of_the_other(n: int) -> None:
+    made = schedule("all-reduce", n, "double-binary-tree", chunks=1)
+    got = np.zeros(n)
+    for step in made.steps:
+        np.add.at(got, step.dst, step.size / SIZE)
+    # A rank gets from at most two below in one tree, and from above in both: 2 x S/2 + 2 x S/2.
+    assert got.max() <= 2 + 1e-12
+
+
+@pytest.mark.parametrize("dims", TORI, ids=str)
+def test_steps_and_bytes_on_tori(dims: tuple[int, ...]) -> None:
+    n, longest = prod(dims), max(dims) - 1
+    for pattern in KINDS:
+        twice = 2 if pattern == "all-reduce" else 1
+        stages = twice * len(dims)
+        for chunks in (1, 3):
+            made = schedule(pattern, n, "torus", placed(dims, rings=True), chunks=chunks)
+            np.testing.assert_allclose(sent(made), twice * SIZE * (n - 1) / n)
+            assert count(made) <= longest * (stages + chunks - 1)
+            if len(dims) == 1:
+                continue
+            made = schedule(pattern, n, "hierarchical", placed(dims, rings=True), chunks=chunks)
+            np.testing.assert_allclose(sent(made), twice * SIZE * (n - 1) / n)
+            many = [longest] * (stages + 2) if chunks == 3 else [twice * (k - 1) for k in dims]
+            assert count(made) == sum(many)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=4), st.integers(1, 3))
+def test_rings_on_tori_go_from_neighbour_to_neighbour(dims: list[int], cores: int) -> None:
+    if max(dims) == 1:
+        return
+    where = placed(tuple(dims), rings=True).of_ranks(cores)
+    n = prod(dims) * cores
+    order = ring_order(Groups(n, 1, where))
+    assert sorted(order) == list(range(n))
+    hops = np.abs(where.coordinates[order] - where.coordinates[np.roll(order, -1)])[:, : len(dims)]
+    hops = np.minimum(hops, np.array(dims) - hops)
+    assert (hops.sum(axis=1) <= 1).all()
+    assert (hops.sum(axis=1) == 0).sum() == n - n // cores
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(2, 5), min_size=1, max_size=3),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from(KINDS),
+    st.sampled_from(["torus", "ring", "bidirectional-ring"]),
+)
+def test_ranks_that_share_a_chip(
+    dims: list[int], cores: int, chunks: int, pattern: str, algorithm: str
+) -> None:
+    if prod(dims) * cores > 48:
+        return
+    made = schedule(
+        pattern,
+        prod(dims),
+        algorithm,
+        placed(tuple(dims), rings=True),
+        chunks=chunks,
+        ranks_per_chip=cores,
+    )
+    prove(pattern, made)
+
+
+def test_groups_are_all_alike() -> None:
+    whole = schedule("all-reduce", 4, "halving-doubling")
+    three = schedule("all-reduce", 12, "halving-doubling", group_size=4)
+    for one, all_ in zip(whole.steps, three.steps, strict=True):
+        for group in range(3):
+            part = slice(group * len(one.src), (group + 1) * len(one.src))
+            np.testing.assert_array_equal(all_.src[part], one.src + 4 * group)
+            np.testing.assert_array_equal(all_.dst[part], one.dst + 4 * group)
+            np.testing.assert_array_equal(all_.size[part], one.size)
+
+
+def test_sub_tori_and_their_rings() -> None:
+    cube = placed((4, 4, 4), rings=True)
+    # Planes are whole 4x4 tori; half a plane has an axis of two neighbours, and one of four.
+    for size in (16, 8):
+        made = schedule("all-reduce", 64, "torus", cube, group_size=size, chunks=1)
+        assert made.groups.count == 64 // size
+    with pytest.raises(SpecError, match=r"no whole tori; these do: ring, .*, direct, hierarchical"):
+        schedule("all-reduce", 64, "torus", placed((4, 4, 4), rings=False))
+    with pytest.raises(SpecError, match="every axis must be even, and b has 3"):
+        schedule("all-reduce", 12, "swing", placed((4, 3), rings=True))
+    with pytest.raises(SpecError, match="switches of this fabric do not reduce"):
+        schedule("all-reduce", 12, "in-network", placed((12,), rings=False))
+    with pytest.raises(SpecError, match="within one level"):
+        schedule("all-reduce", 12, "hierarchical", placed((12,), rings=False))
+    with pytest.raises(SpecError, match="evenly"):
+        schedule("all-reduce", 7, "hierarchical")

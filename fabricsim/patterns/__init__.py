@@ -25,6 +25,11 @@ _MODULES = {
     "reduce": "fabricsim.patterns.reduce",
     "permutation": "fabricsim.patterns.permutation",
     "incast": "fabricsim.patterns.incast",
+    "uniform-random": "fabricsim.patterns.uniform",
+    "hotspot": "fabricsim.patterns.hotspot",
+    "nearest-neighbour": "fabricsim.patterns.neighbour",
+    "matrix": "fabricsim.patterns.matrix",
+    "poisson": "fabricsim.patterns.poisson",
 }
 
 Algorithm = Callable[[Any, Groups, int], tuple[Step, ...]]
@@ -59,6 +64,10 @@ class Pattern:
     """For algorithms that do not always apply: raises SpecError where they do not."""
     chunked: frozenset[str] = frozenset()
     """Algorithms that `chunks` matters to, where it may be ``"best"``."""
+    interchangeable: bool = True
+    """Whether all algorithms do the same, so that the fastest may be chosen."""
+    measured: bool = False
+    """Whether the size in the metrics is what a rank sends on average, not `parameters.size`."""
 
 
 def names() -> list[str]:
@@ -196,10 +205,11 @@ def schedule(
     if cut is not None and any(step.combine is not None for step in steps):
         # What ranks must send is less where switches do the sums; what crosses a cut is not.
         cut = replace(cut, bytes_sent=None)
+    sent = sum(float(step.size.sum()) * step.repeat for step in steps) if pattern.measured else 0.0
     return Schedule(
         groups=groups,
         steps=steps,
-        size=parameters.size,
+        size=sent / groups.ranks if pattern.measured else parameters.size,
         busbw_factor=pattern.busbw_factor(groups.size),
         demand=pattern.demand(parameters, groups, seed) if pattern.demand else None,
         cut=cut,

@@ -114,10 +114,16 @@ def whole_torus(groups: Groups) -> Grid:
     SpecError
         The groups are none.
     """
-    box = grid(groups)
-    if box is None or not _is_torus(box):
+    box = torus_or_none(groups)
+    if box is None:
         raise SpecError("the groups are no whole tori")
     return box
+
+
+def torus_or_none(groups: Groups) -> Grid | None:
+    """Give the torus that each group is, or None."""
+    box = grid(groups)
+    return box if box is not None and _is_torus(box) else None
 
 
 def even_torus(groups: Groups) -> Grid:
@@ -154,8 +160,8 @@ def ring_order(groups: Groups) -> IntArray:
     (ranks,) ints
         Ranks of a group.
     """
-    box = grid(groups)
-    if box is None or not _is_torus(box):
+    box = torus_or_none(groups)
+    if box is None:
         return np.arange(groups.size)
     places: IntArray = np.zeros((1, len(box.sizes)), np.int64)
     rings = [axis for axis in range(len(box.sizes)) if box.rings[axis]]

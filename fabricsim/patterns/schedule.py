@@ -42,7 +42,7 @@ class Placement:
     bandwidth : (axes,) floats
         What an endpoint can send to its neighbours along each axis together, in B/s.
     injection_Bps : float
-        What an endpoint can send in all.
+        What an endpoint, or a rank, can send in all.
     reduces : bool
         Whether the switches add up what they pass on.
     """
@@ -64,7 +64,7 @@ class Placement:
             np.column_stack([np.repeat(self.coordinates, ranks_per_chip, axis=0), core]),
             (*self.rings, False),
             np.append(self.bandwidth, np.inf),
-            self.injection_Bps,
+            self.injection_Bps / ranks_per_chip,
             self.reduces,
         )
 

@@ -1,22 +1,30 @@
 """Finishing times of transfers that share links max-min fairly.
 
-As some finish, or start, the rates of the rest change. The rates themselves are found in `max_min`.
+As some finish, or start, the rates of the rest change; this module goes from one such event to the
+next. Rates are found from scratch by `max_min`, or followed from event to event by `held`.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from fabricsim.arrays import FloatArray
-from fabricsim.solver.max_min import solve
-from fabricsim.solver.problem import Problem, prepare, vector
+from fabricsim.arrays import BoolArray, FloatArray, IntArray
+from fabricsim.solver.max_min import bottlenecks
+from fabricsim.solver.problem import Problem, crossed, only, prepare, vector
 
-ROUNDING = 64 * np.finfo(np.float64).eps
-"""Part of a transfer that rounding may leave over when it is done."""
+ROUNDING = 1e-12
+"""Part of a transfer that may be left over when it is done: what rounding makes of ties."""
+
+SYSTEM_B = 1 << 25
+"""Bytes that a dense system of link levels may always take; more, if the routes take more."""
+
+FEW = 20
+"""Transfers that go on for each that finishes, from which it pays to follow who is held where."""
+
+MANY = 64
+"""Arrivals at once from which solving from scratch is quicker than letting them in one by one."""
 
 
 def fluid_times(
@@ -58,46 +66,87 @@ def fluid_times(
     """
     problem = prepare(routes, capacity, weight)
     flows = len(problem.weight)
-    left = vector("size", size, flows, "at least 0 and finite", low=0.0).copy()
-    begin = (
-        np.zeros(flows)
-        if start is None
-        else vector("start", start, flows, "at least 0 and finite", low=0.0)
-    )
-    _refuse_endless(problem, left)
+    sizes = vector("size", size, flows, "at least 0 and finite", low=0.0)
+    begin = np.zeros(flows)
+    if start is not None:
+        begin = vector("start", start, flows, "at least 0 and finite", low=0.0)
+    _refuse_endless(problem, sizes)
     finish = begin.copy()
-    enough = ROUNDING * left
-    waiting = (left > 0) & (np.diff(problem.routes.indptr) > 0)
-    now = 0.0
-    while waiting.any():
-        busy = np.flatnonzero(waiting & (begin <= now))
-        later = begin[waiting & (begin > now)]
-        arrival = later.min() if len(later) else np.inf
-        if not len(busy):
-            now = arrival
-            continue
-        rate = solve(_part(problem, busy))
-        step = min(float((left[busy] / rate).min()), arrival - now)
-        left[busy] -= rate * step
-        now = now + step if step < arrival - now else arrival
-        done = busy[left[busy] <= enough[busy]]
-        finish[done] = now
-        waiting[done] = False
+    moving = np.flatnonzero((sizes > 0) & (np.diff(problem.routes.indptr) > 0))
+    if len(moving):
+        finish[moving] = _follow(crossed(only(problem, moving)), sizes[moving], begin[moving])
     return finish
 
 
-def _part(problem: Problem, flows: np.ndarray) -> Problem:
-    """Leave only some flows."""
-    if len(flows) == len(problem.weight):
-        return problem
-    routes = problem.routes[flows]
-    return replace(
-        problem,
-        routes=routes,
-        by_link=routes.T.tocsr(),
-        weight=problem.weight[flows],
-        demand=problem.demand[flows],
-    )
+def _follow(problem: Problem, size: FloatArray, begin: FloatArray) -> FloatArray:
+    """Go from event to event until all transfers are done; all have bytes and cross links."""
+    finish = np.zeros(len(size))
+    index = np.arange(len(size))
+    left, enough = size.copy(), ROUNDING * size
+    arrivals = np.argsort(begin, kind="stable")
+    there = np.zeros(len(size), bool)
+    arrived, remaining, now = 0, len(size), 0.0
+    held = None
+    while remaining:
+        until = arrived + int(np.searchsorted(begin[arrivals[arrived:]], now, side="right"))
+        new, arrived = arrivals[arrived:until], until
+        there[new] = True
+        next_arrival = float(begin[arrivals[arrived]]) if arrived < len(arrivals) else np.inf
+        if not there.any():
+            now = next_arrival
+            continue
+        if held is not None and len(new) <= MANY:
+            held.add(new)
+            held = held if held.settle() else None
+        else:
+            held = None
+        if held is None:
+            rate, link = _from_scratch(problem, there)
+        else:
+            rate = held.level.take(held.held) * problem.weight
+        with np.errstate(divide="ignore"):
+            step = float((left / rate).min())
+        if not np.isfinite(step):
+            raise ValueError("a transfer never finishes: its rate is too small for a float")
+        arrives_first = next_arrival - now <= step
+        step, now = (next_arrival - now, next_arrival) if arrives_first else (step, now + step)
+        left -= rate * step
+        done = np.flatnonzero(left <= enough)
+        finish[index[done]] = now
+        left[done] = np.inf
+        there[done] = False
+        remaining -= len(done)
+        if held is not None:
+            held.remove(done)
+        elif FEW * len(done) < remaining and _fits(problem):
+            from fabricsim.solver.held import Held, by_level
+
+            link[~there] = len(problem.capacity)
+            held = Held(problem, link, by_level(rate / problem.weight, link, len(problem.capacity)))
+        if 4 * remaining < 3 * len(left):
+            keep = np.isfinite(left)
+            problem, held = only(problem, np.flatnonzero(keep)), held and held.only(keep)
+            # Those that have arrived come first in the order of arrival, and stay so.
+            arrivals = (np.cumsum(keep) - 1)[arrivals[keep[arrivals]]]
+            index, left, enough, there = index[keep], left[keep], enough[keep], there[keep]
+            begin = begin[keep]
+            arrived = int(there.sum())
+    return finish
+
+
+def _from_scratch(problem: Problem, there: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Find rates, and the link that holds each flow; 0 for flows that are not there."""
+    rate = np.zeros(len(there))
+    link = np.zeros(len(there), np.int64)
+    here = np.flatnonzero(there)
+    level, link[here] = bottlenecks(only(problem, here))
+    rate[here] = level * problem.weight[here]
+    return rate, link
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether a dense system of the links' levels is small enough."""
+    return 8 * len(problem.capacity) ** 2 <= max(SYSTEM_B, 16 * problem.routes.nnz)
 
 
 def _refuse_endless(problem: Problem, size: FloatArray) -> None:
@@ -107,9 +156,7 @@ def _refuse_endless(problem: Problem, size: FloatArray) -> None:
     stuck = (problem.routes @ dead.astype(np.float64) > 0) & (size > 0)
     if stuck.any():
         flow = int(np.argmax(stuck))
-        links = problem.routes.indices[
-            problem.routes.indptr[flow] : problem.routes.indptr[flow + 1]
-        ]
+        path = problem.routes.indices[problem.routes.indptr[flow] : problem.routes.indptr[flow + 1]]
         raise ValueError(
-            f"transfer {flow} never finishes: it crosses link {links[dead[links]][0]} of capacity 0"
+            f"transfer {flow} never finishes: it crosses link {path[dead[path]][0]} of capacity 0"
         )

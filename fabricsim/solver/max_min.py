@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from fabricsim.arrays import FloatArray, IntArray
+from fabricsim.arrays import FloatArray, IntArray, sum_at
 from fabricsim.solver.problem import Problem, prepare
 
 POOL = 1024
@@ -77,10 +77,22 @@ def max_min_rates(
 
 def solve(problem: Problem) -> FloatArray:
     """Share links max-min fairly; `max_min_rates` on what is prepared."""
+    level, link = bottlenecks(problem)
+    by_demand = link >= len(problem.capacity)
+    return np.where(by_demand, problem.demand, level * problem.weight)
+
+
+def bottlenecks(problem: Problem) -> tuple[FloatArray, IntArray]:
+    """Find the level of each flow (rate over weight), and the link that holds it there.
+
+    A flow held by its demand gets a link past the last.
+    """
     bare = (np.diff(problem.routes.indptr) == 0) & np.isinf(problem.demand)
     if bare.any():
         raise ValueError(f"flow {int(np.argmax(bare))} crosses no link and has no demand: no rate")
-    return _Filling(*_with_demands(problem)).run() * problem.weight
+    filling = _Filling(*_with_demands(problem))
+    filling.run()
+    return filling.level, filling.held
 
 
 def _with_demands(p: Problem) -> tuple[sparse.csr_array, sparse.csr_array, FloatArray, FloatArray]:
@@ -110,6 +122,7 @@ class _Filling:
     def __post_init__(self) -> None:
         flows, links = self.routes.shape
         self.level = np.zeros(flows)
+        self.held = np.zeros(flows, np.int64)
         self.rising = np.ones(flows, bool)
         self.count = np.diff(self.by_link.indptr).astype(np.int64)
         self.load = self.by_link @ self.weight
@@ -121,12 +134,9 @@ class _Filling:
         self._first = np.empty(flows, np.int32)
         self._refresh(np.flatnonzero(self.count > 0), np.zeros(links))
 
-    def run(self) -> FloatArray:
-        """Freeze flows round by round; return the level (rate over weight) of each."""
-        while True:
-            pool = np.flatnonzero(self.count > 0)
-            if not len(pool):
-                return self.level
+    def run(self) -> None:
+        """Freeze flows round by round until none is left."""
+        while len(pool := np.flatnonzero(self.count > 0)):
             top = np.inf
             if len(pool) > POOL:
                 top = np.partition(self.share[pool], POOL)[POOL]
@@ -152,7 +162,7 @@ class _Filling:
         a bottleneck when that costs it no more of its capacity than rounding may leave free.
         """
         start, end = self.by_link.indptr[window], self.by_link.indptr[window + 1]
-        flow = self.by_link.indices[_ranges(start, end - start)]
+        flow = self.by_link.indices[ranges(start, end - start)]
         place = np.repeat(np.arange(len(window), dtype=np.int32), end - start)
         rising = np.flatnonzero(self.rising[flow])
         flow, place = flow[rising], place[rising]
@@ -162,11 +172,13 @@ class _Filling:
         lower = share[self._first[flow]] < least[place]
         blocked = np.zeros(len(window), bool)
         blocked[place[lower]] = True
-        flow = flow[~blocked[place]]
+        free = ~blocked[place]
+        flow, place = flow[free], place[free]
         level = share[self._first[flow]]
         index = np.arange(len(flow), dtype=np.int32)
         self._first[flow] = index
         once = self._first[flow] == index
+        self.held[flow] = window[place]
         return flow[once], level[once]
 
     def _freeze(self, flow: IntArray, level: FloatArray) -> None:
@@ -174,14 +186,14 @@ class _Filling:
         self.level[flow] = level
         self.rising[flow] = False
         start, end = self.routes.indptr[flow], self.routes.indptr[flow + 1]
-        entry = _ranges(start, end - start)
+        entry = ranges(start, end - start)
         link = self.routes.indices[entry]
         load = self.routes.data[entry] * np.repeat(self.weight[flow], end - start)
         links = len(self.capacity)
         gone = np.bincount(link, minlength=links)
         self.count -= gone
-        self.load -= np.bincount(link, load, links)
-        self.left -= np.bincount(link, load * np.repeat(level, end - start), links)
+        self.load -= sum_at(link, load, links)
+        self.left -= sum_at(link, load * np.repeat(level, end - start), links)
         touched = np.flatnonzero((gone > 0) & (self.count > 0))
         eaten = self.load[touched] < self._least_load[touched]
         eaten |= self.left[touched] < self._least_left[touched]
@@ -198,17 +210,17 @@ class _Filling:
         if not len(links):
             return
         start, end = self.by_link.indptr[links], self.by_link.indptr[links + 1]
-        entry = _ranges(start, end - start)
+        entry = ranges(start, end - start)
         flow = self.by_link.indices[entry]
         place = np.repeat(np.arange(len(links)), end - start)
         load = self.by_link.data[entry] * self.weight[flow]
-        self.load[links] = np.bincount(place, load * self.rising[flow], len(links))
+        self.load[links] = sum_at(place, load * self.rising[flow], len(links))
         capacity = self.capacity[links]
         unit = np.ldexp(4.0, np.frexp(capacity)[1])[place]
         used = load * self.level[flow]
         coarse = (unit + used) - unit
-        left = capacity - np.bincount(place, coarse, len(links))
-        self.left[links] = left - np.bincount(place, used - coarse, len(links))
+        left = capacity - sum_at(place, coarse, len(links))
+        self.left[links] = left - sum_at(place, used - coarse, len(links))
         trust = self._trust[links]
         self._least_load[links] = np.minimum(self.load[links] / 2, trust * self.load[links])
         self._least_left[links] = np.minimum(self.left[links] / 2, trust * capacity)
@@ -219,7 +231,7 @@ class _Filling:
         self.share[links] = np.maximum(share, before[links])
 
 
-def _ranges(start: IntArray, length: IntArray) -> IntArray:
+def ranges(start: IntArray, length: IntArray) -> IntArray:
     """Concatenate the ranges start, start + 1, ..., start + length - 1."""
     end = np.cumsum(length)
     total = int(end[-1]) if len(end) else 0

@@ -6,14 +6,14 @@ weights and demands alike and refuse them with the same words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from fabricsim.arrays import FloatArray
+from fabricsim.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,33 @@ def prepare(
             if demand is None
             else vector("demand", demand, flows, "at least 0", low=0.0, finite=False)
         ),
+    )
+
+
+def only(problem: Problem, flows: IntArray) -> Problem:
+    """Leave only some flows, in the order given."""
+    if len(flows) == len(problem.weight):
+        return problem
+    routes = problem.routes[flows]
+    return replace(
+        problem,
+        routes=routes,
+        by_link=routes.T.tocsr(),
+        weight=problem.weight[flows],
+        demand=problem.demand[flows],
+    )
+
+
+def crossed(problem: Problem) -> Problem:
+    """Leave only the links that some flow crosses."""
+    used = np.flatnonzero(np.diff(problem.by_link.indptr))
+    if len(used) == len(problem.capacity):
+        return problem
+    return replace(
+        problem,
+        routes=problem.routes[:, used],
+        by_link=problem.by_link[used],
+        capacity=problem.capacity[used],
     )
 
 

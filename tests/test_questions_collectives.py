@@ -203,6 +203,14 @@ def test_explain_shows_all_and_why_others_do_not_apply(fabricsim: Command) -> No
     assert "different traffic" in error
 
 
+@pytest.mark.parametrize("name", ["trn2-nl64", "trn3-nl32x2-gen1", "trn3-nl72x2-gen1"])
+def test_the_best_all_reduce_of_a_domain_is_near_its_injection_bandwidth(name: str) -> None:
+    # Torus or switched racks: as long as all links of a chip are put to use, and evenly.
+    result = simulate(load_topology(name), load_traffic("all-reduce", algorithm="auto"))
+    assert result.algorithm == ("torus" if name == "trn2-nl64" else "all-levels")
+    assert 0.92 < result.busbw_Bps / result.injection_Bps < 1
+
+
 def test_swing_is_faster_than_rings_for_small_messages() -> None:
     fabric = load_topology("tpu-v4-cube")
     times = {

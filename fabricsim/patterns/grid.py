@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from fabricsim.arrays import FloatArray, IntArray
+from fabricsim.arrays import IntArray
 from fabricsim.errors import SpecError
 from fabricsim.patterns.schedule import CORE, Groups
 
@@ -27,15 +27,18 @@ class Grid:
         Place of each rank of a group.
     rings : tuple of bool
         Whether neighbours along the axis are joined, the last to the first.
-    bandwidth : (axes,) floats
-        What a rank can send along the axis, both ways together, in B/s.
+    columns : tuple of int
+        Which axis of the placement each is.
+    halved : tuple of bool
+        Whether the two ranks of the axis are neighbours on a longer ring, with one link of two.
     """
 
     axes: tuple[str, ...]
     sizes: tuple[int, ...]
     index: IntArray
     rings: tuple[bool, ...]
-    bandwidth: FloatArray
+    columns: tuple[int, ...]
+    halved: tuple[bool, ...]
 
     @property
     def strides(self) -> IntArray:
@@ -73,18 +76,18 @@ def grid(groups: Groups) -> Grid | None:
         # Two neighbours on a longer ring have one cable of the two; more have no way round.
         pair = size == 2 and values[1] - values[0] in (1, extent - 1)
         ring = place.rings[axis] and (size == extent or pair)
-        share = 0.5 if pair and extent > 2 else 1.0
-        one_on = np.flatnonzero(index == 1)
-        axes.append((int(one_on[0]), name, index, ring, share * float(place.bandwidth[axis])))
+        one_on = int(np.flatnonzero(index == 1)[0])
+        axes.append((one_on, name, index, ring, axis, pair and extent > 2))
     axes.sort(key=lambda found: found[0])
-    sizes = tuple(int(index.max()) + 1 for _, _, index, _, _ in axes)
+    sizes = tuple(int(found[2].max()) + 1 for found in axes)
     index = np.array([found[2] for found in axes], np.int64).reshape(len(axes), groups.size).T
     box = Grid(
         tuple(found[1] for found in axes),
         sizes,
         index,
         tuple(found[3] for found in axes),
-        np.array([found[4] for found in axes]),
+        tuple(found[4] for found in axes),
+        tuple(bool(found[5]) for found in axes),
     )
     places = np.unique(index @ box.strides)
     return box if len(places) == groups.size == prod(sizes) else None
@@ -103,6 +106,20 @@ def levels(groups: Groups) -> Grid:
         raise SpecError("the groups do not fill levels of the fabric evenly")
     if len(box.sizes) < 2:
         raise SpecError("the groups lie within one level of the fabric")
+    return box
+
+
+def switched_levels(groups: Groups) -> Grid:
+    """Give the levels that the groups span, where they are no dimensions of a torus.
+
+    Raises
+    ------
+    SpecError
+        There are not two, the groups do not fill them, or they are a torus.
+    """
+    box = levels(groups)
+    if any(box.rings):
+        raise SpecError("the levels are dimensions of a torus, for which there is 'torus'")
     return box
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabricsim.arrays import FloatArray, IntArray
-from fabricsim.patterns.grid import Grid, levels, whole_torus
+from fabricsim.patterns.grid import Grid, levels, switched_levels, whole_torus
 from fabricsim.patterns.lanes import Carried, Lane, in_steps
 from fabricsim.patterns.schedule import Groups, Step, chunk_count
 
@@ -56,9 +56,25 @@ def torus(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     chunks = chunk_count(p.chunks)
     parts = [
         _Part(order, way, weight / 2)
-        for order, weight in _weights(box, chunks, kind)
+        for order, weight in _weights(groups, box, chunks, kind)
         for way in (1, -1)
     ]
+    return _stages(p.size, groups, kind, box, parts, chunks)
+
+
+def all_levels(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
+    """All levels at once: parts of the buffer take tray, rack and so on in different orders.
+
+    Inside first, as `hierarchical` does, leaves the links across half idle while those inside
+    work. Here parts are sized so that all links of a rank are done at the same time, as far as
+    they can (a small linear program over the orders). Steps: one for each level, all-reduce twice
+    that; in c chunks c - 1 more. A rank sends S (n - 1)/n, all-reduce twice that, spread over all
+    its links. The idea of Rashidi et al., "Themis: a network bandwidth-aware collective scheduling
+    policy for distributed training of DL models", ISCA 2022, who choose orders chunk by chunk.
+    """
+    box = switched_levels(groups)
+    chunks = chunk_count(p.chunks)
+    parts = [_Part(order, 1, weight) for order, weight in _weights(groups, box, chunks, kind)]
     return _stages(p.size, groups, kind, box, parts, chunks)
 
 
@@ -170,11 +186,13 @@ class _Blocks:
         return np.repeat(row[line], fine), block.ravel(), self.size_B * share
 
 
-def _weights(box: Grid, chunks: int, kind: Kind) -> list[tuple[tuple[int, ...], float]]:
+def _weights(
+    groups: Groups, box: Grid, chunks: int, kind: Kind
+) -> list[tuple[tuple[int, ...], float]]:
     """Share the buffer among the orders of the axes, so that it takes the least time.
 
-    The steps of a stage, or of all stages that overlap, last as long as the axis with the most
-    bytes for its bandwidth. Minimised over the shares that is a linear program.
+    The steps of a stage, or of all stages that overlap, last as long as the link of a rank with
+    the most bytes for its bandwidth. Minimised over the shares that is a linear program.
     """
     from scipy.optimize import linprog
 
@@ -191,16 +209,17 @@ def _weights(box: Grid, chunks: int, kind: Kind) -> list[tuple[tuple[int, ...], 
     for m in range(chunks + len(stages) - 1):
         active = tuple(i for i in range(len(stages)) if 0 <= m - i < chunks)
         times[active] = times.get(active, 0) + 1
-    usable = np.flatnonzero(np.isfinite(box.bandwidth))
-    limit = box.bandwidth[usable] / box.bandwidth[usable].max()
+    usage = groups.placement.usage()[list(box.columns)] * np.where(box.halved, 2.0, 1.0)[:, None]
+    usage /= usage.max()
+    links = usage.shape[1]
     rows: list[FloatArray] = []
     for t, active in enumerate(times):
-        lasts = np.zeros((len(usable), len(times)))
-        lasts[:, t] = -limit
-        rows.append(np.hstack([load[list(active)].sum(axis=0)[usable], lasts]))
+        lasts = np.zeros((links, len(times)))
+        lasts[:, t] = -1.0
+        rows.append(np.hstack([usage.T @ load[list(active)].sum(axis=0), lasts]))
     cost = np.concatenate([np.zeros(len(orders)), list(times.values())])
     whole = np.concatenate([np.ones(len(orders)), np.zeros(len(times))])
-    found = linprog(cost, np.vstack(rows), np.zeros(len(usable) * len(times)), [whole], [1.0])
+    found = linprog(cost, np.vstack(rows), np.zeros(links * len(times)), [whole], [1.0])
     assert found.x is not None, found.message
     share = found.x[: len(orders)]
     share = np.where(share > 1e-9, share, 0.0) / share[share > 1e-9].sum()

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from fabricsim.parameters import Count
 from fabricsim.patterns import Algorithm, TrafficParameters
 from fabricsim.patterns.exchange import direct, halving_doubling, in_network, reducing_switches
-from fabricsim.patterns.grid import even_torus, levels, whole_torus
-from fabricsim.patterns.grids import hierarchical, torus
+from fabricsim.patterns.grid import even_torus, levels, switched_levels, whole_torus
+from fabricsim.patterns.grids import all_levels, hierarchical, torus
 from fabricsim.patterns.ring import bidirectional_ring, ring
 from fabricsim.patterns.schedule import Groups, Step
 from fabricsim.patterns.swing import swing
@@ -32,16 +32,18 @@ _ALGORITHMS: dict[str, Callable[[Any, Groups, Kind], tuple[Step, ...]]] = {
     "torus": torus,
     "swing": swing,
     "hierarchical": hierarchical,
+    "all-levels": all_levels,
     "in-network": in_network,
 }
 
-CHUNKED = frozenset({"double-binary-tree", "torus", "hierarchical"})
+CHUNKED = frozenset({"double-binary-tree", "torus", "hierarchical", "all-levels"})
 """The algorithms that `chunks` matters to."""
 
 NEEDS: dict[str, Callable[[Groups], object]] = {
     "torus": whole_torus,
     "swing": even_torus,
     "hierarchical": levels,
+    "all-levels": switched_levels,
     "in-network": reducing_switches,
 }
 """What raises SpecError where an algorithm does not apply."""
@@ -60,6 +62,7 @@ class Reducing(TrafficParameters):
         "torus",
         "swing",
         "hierarchical",
+        "all-levels",
         "in-network",
     ] = "ring"
     chunks: Count | Literal["best"] = "best"

@@ -39,8 +39,9 @@ class Placement:
     coordinates : (endpoints, axes) ints
     rings : tuple of bool
         For each axis, whether neighbours along it are joined, the last to the first.
-    bandwidth : (axes,) floats
-        What an endpoint can send to its neighbours along each axis together, in B/s.
+    usage : callable
+        Gives (axes, links) floats: for how many seconds one byte that an endpoint sends along an
+        axis, evenly to its neighbours or peers there, keeps each of its links busy.
     injection_Bps : float
         What an endpoint, or a rank, can send in all.
     reduces : bool
@@ -50,7 +51,7 @@ class Placement:
     axes: tuple[str, ...]
     coordinates: IntArray
     rings: tuple[bool, ...]
-    bandwidth: FloatArray
+    usage: Callable[[], FloatArray]
     injection_Bps: float = 0.0
     reduces: bool = False
 
@@ -63,13 +64,13 @@ class Placement:
             (*self.axes, CORE),
             np.column_stack([np.repeat(self.coordinates, ranks_per_chip, axis=0), core]),
             (*self.rings, False),
-            np.append(self.bandwidth, np.inf),
+            lambda: np.pad(self.usage(), ((0, 1), (0, 0))),
             self.injection_Bps / ranks_per_chip,
             self.reduces,
         )
 
 
-NOWHERE = Placement((), np.zeros((0, 0), np.int32), (), np.zeros(0))
+NOWHERE = Placement((), np.zeros((0, 0), np.int32), (), lambda: np.zeros((0, 0)))
 """The placement of ranks of which nothing is known."""
 
 

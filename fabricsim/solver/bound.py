@@ -6,7 +6,7 @@ Two kinds, both exact statements about the wires:
   Parts are single endpoints (the bound called ``injection``) and what falls apart when the links
   of one kind are taken away (called after the kind, such as ``cross-rack cut``).
 - *Hops*: a byte on its way crosses at least so many links of a kind; the sum over all bytes, over
-  the capacity of all links of the kind (such as ``z hops``). This is the dual of the
+  the capacity of all links of the kind (such as ``z hops``), or of any. This is the dual of the
   concurrent-flow program with length 1 on the links of the kind and 0 on the others: for any
   lengths l >= 0, time >= sum(bytes x distance under l) / sum(capacity x l) (Shahrokhi and Matula,
   "The maximum concurrent flow problem", J. ACM 37(2), 1990).
@@ -126,11 +126,15 @@ def hop_bounds(wires: Wires, src: IntArray, dst: IntArray, size: FloatArray) -> 
     Returns
     -------
     list of Bound
-        One for each kind of links that divides the network into at most `MOST_PARTS` parts.
+        One for each kind of links that divides the network into at most `MOST_PARTS` parts, and
+        one for links of all kinds together (``all hops``), which is the best where every way on
+        crosses links of several kinds, as in twisted tori.
     """
     bounds = []
-    for index, kind in enumerate(wires.kinds):
-        own = wires.kind == index
+    kinds = [(f"{kind} hops", wires.kind == index) for index, kind in enumerate(wires.kinds)]
+    if len(kinds) > 1:
+        kinds.append(("all hops", np.ones(len(wires.kind), bool)))
+    for name, own in kinds:
         count, label = components(wires.src[~own], wires.dst[~own], wires.nodes)
         if not 1 < count <= MOST_PARTS:
             continue
@@ -139,7 +143,7 @@ def hop_bounds(wires: Wires, src: IntArray, dst: IntArray, size: FloatArray) -> 
         hops = hop_distances(one, other, count, ends, np.ones(count, bool))
         crossed = np.maximum(hops[which, label[src]], 0)
         total = float(size @ crossed) / float(wires.capacity[own].sum())
-        bounds.append(Bound(total, f"{kind} hops"))
+        bounds.append(Bound(total, name))
     return bounds
 
 

@@ -196,7 +196,7 @@ class Result:
             ),
         ]
         if self.alternatives:
-            chunks = f", {self.chunks} chunks" if self.chunks else ""
+            chunks = f", {self.chunks} chunks" if (self.chunks or 1) > 1 else ""
             rows.insert(0, ("algorithm", self.algorithm, f"the fastest of those tried{chunks}"))
         if self.completion is not None:
             rows += _completion_rows(self.completion)

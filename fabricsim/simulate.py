@@ -77,12 +77,14 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
         traffic.pattern, traffic.parameters, len(fabric.endpoints), where
     )
     if len(chosen) == 1 and not why_not:
-        return _run(fabric, replace(traffic, parameters=chosen[0]), where, name, seed)
+        return _run(fabric, replace(traffic, parameters=chosen[0]), where, name, seed, {})
     results: list[Result] = []
+    routed: dict[bytes, Routes] = {}
     tried = [Alternative(algorithm, None, why_not=why) for algorithm, why in why_not.items()]
     for parameters in chosen:
         try:
-            result = _run(fabric, replace(traffic, parameters=parameters), where, name, seed)
+            one = replace(traffic, parameters=parameters)
+            result = _run(fabric, one, where, name, seed, routed)
         except (SpecError, TooLargeError) as error:
             if traffic.parameters.algorithm != "auto":
                 raise
@@ -115,8 +117,15 @@ def alternatives(
     return result.alternatives or (Alternative.of(result),)
 
 
-def _run(fabric: Fabric, traffic: Traffic, where: Placement, name: str, seed: int) -> Result:
-    """Run traffic that leaves nothing open."""
+def _run(
+    fabric: Fabric,
+    traffic: Traffic,
+    where: Placement,
+    name: str,
+    seed: int,
+    routed: dict[bytes, Routes],
+) -> Result:
+    """Run traffic that leaves nothing open; `routed` keeps the routes of the run before."""
     strategy = _find_routing(name)
     schedule = patterns.schedule(
         traffic.pattern, traffic.parameters, len(fabric.endpoints), seed, where
@@ -124,7 +133,12 @@ def _run(fabric: Fabric, traffic: Traffic, where: Placement, name: str, seed: in
     wired = bundle_cables(fabric) if strategy.cables_alike else fabric
     flows = [_flows(step, schedule, wired) for step in schedule.steps]
     pairs = _distinct_pairs(flows, wired)
-    routes = strategy.route(wired, pairs // wired.nodes, pairs % wired.nodes, seed)
+    if pairs.tobytes() not in routed:
+        routed.clear()
+        routed[pairs.tobytes()] = strategy.route(
+            wired, pairs // wired.nodes, pairs % wired.nodes, seed
+        )
+    routes = routed[pairs.tobytes()]
     transfer_time = time = 0.0
     carried = np.zeros(wired.links)
     solved: dict[tuple[bytes, ...], _Outcome] = {}

@@ -215,7 +215,7 @@ def test_more_load_takes_longer_and_no_flow_beats_itself_alone(fabricsim: Comman
 
 def test_a_processor_that_is_shared() -> None:
     # All flows on one link of max-min fair rates are an M/M/1 queue that shares its server: the
-    # mean slowdown is 1/(1 - load), whatever the sizes (Kleinrock 1976, vol. II, section 4.4).
+    # mean slowdown is 1/(1 - load), whatever the sizes (Kleinrock 1976, volume II).
     fabric, _ = build("star", endpoints=2, bandwidth="1 GB/s")
     for algorithm in ("exponential", "fixed"):
         load = load_traffic("poisson", algorithm=algorithm, load=0.5, flows=2500, size="1 MB")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from fabricsim.catalog import load_topology, load_traffic
 from fabricsim.result import Result
 from fabricsim.simulate import simulate
+from fabricsim.solver.fluid import fluid_times
 from tests.helpers import Command, build
 
 GB = 1e9
@@ -104,6 +106,19 @@ def test_how_much_is_latency_and_how_much_is_bytes(fabricsim: Command) -> None:
     assert six["time_s"] / two["time_s"] < 1.2
     out = fabricsim("run", "star", "all-reduce", "--set", "topology.link_latency=3 us").out
     assert "of transfer, 84 us of latency in 14 steps" in out
+
+
+def test_steps_that_are_alike_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("fabricsim.simulate")
+    solved = []
+
+    def count(*args: Any, **options: Any) -> Any:
+        solved.append(args)
+        return fluid_times(*args, **options)
+
+    monkeypatch.setattr(module, "fluid_times", count)
+    result = on_star(64, "50 GB/s", "all-reduce", size="1 GiB")
+    assert (result.steps, len(solved)) == (126, 1)
 
 
 def test_the_order_of_the_dimensions() -> None:

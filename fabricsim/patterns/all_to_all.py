@@ -50,7 +50,7 @@ def direct(p: AllToAll, groups: Groups, seed: int) -> tuple[Step, ...]:
 def pairwise(p: AllToAll, groups: Groups, seed: int) -> tuple[Step, ...]:
     """One partner at a time, in step t the rank t further: n - 1 steps of S/n.
 
-    Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005, section 3.3.
+    Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
     """
     del seed
     rank = np.arange(groups.size)

@@ -28,8 +28,8 @@ def pipelined_ring(p: Rooted, groups: Groups, seed: int) -> tuple[Step, ...]:
 
     On a whole torus from neighbour to neighbour, elsewhere by number. In step t place i passes on
     chunk t - i, so that with many chunks the time tends to S over the bandwidth of a link,
-    whatever n. Each rank but the last sends S. Van de Geijn et al., "Collective communication:
-    theory, practice, and experience", Concurrency Computat. 19(13), 2007, section 4.
+    whatever n. Each rank but the last sends S. Chan et al., "Collective communication:
+    theory, practice, and experience", Concurrency Computat. 19(13), 2007.
     """
     del seed
     order, chunks = ring_order(groups), chunk_count(p.chunks)
@@ -46,7 +46,7 @@ def tree(p: Rooted, groups: Groups, seed: int) -> tuple[Step, ...]:
     """Twice as many ranks at each step: ceil(log2 n) steps of S.
 
     A binomial tree: the root sends S as many times. Thakur, Rabenseifner and Gropp, IJHPCA 19(1),
-    2005, section 3.2.
+    2005.
     """
     del seed
     lanes: list[Lane] = []

@@ -34,8 +34,8 @@ def direct(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     """Straight to the owner of each block: one step of n (n - 1) x S/n; all-reduce two.
 
     Each rank sends S (n - 1)/n, all-reduce twice that, as a ring does. Thakur, Rabenseifner and
-    Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005,
-    section 3.3 (the pairwise exchange, here all pairs at once).
+    Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19(1), 2005
+    (the pairwise exchange, here all pairs at once).
     """
     scatter = in_steps(groups, [_all_pairs(groups, p.size)])
     gather = in_steps(groups, [_all_pairs(groups, p.size, gather=True)])
@@ -63,7 +63,7 @@ def in_network(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     included, and add it up; then the switch writes the sum to all ranks. Parts stream: the copies
     of a part follow its sum at once. A reduce-scatter sends S and gets S/n, an all-gather the
     reverse. Klenk et al., "An in-network architecture for accelerating shared-memory multiprocessor
-    collectives", ISCA 2020, section IV.
+    collectives", ISCA 2020.
     """
     reducing_switches(groups)
     lanes, combine = [], []
@@ -73,7 +73,7 @@ def in_network(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     if kind != "reduce-scatter":
         lanes.append(_all_pairs(groups, p.size, gather=True))
         combine += [COPY] * len(lanes[-1].src)
-    (step,) = in_steps(groups, lanes)
+    (step,) = in_steps(groups, lanes, merge=False)
     return (replace(step, combine=np.tile(np.array(combine, np.int8), groups.count)),)
 
 
@@ -81,11 +81,10 @@ def halving_doubling(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...
     """Halve vectors, double distances: log2 n steps of S/2, S/4, ...; all-reduce and back again.
 
     Neighbours exchange first, and most. For other than powers of two the ranks beyond the power
-    of two below, r of them, hand their vectors to a neighbour first and get their results back at
-    the end: one step more (all-reduce: two) of S (at the end of a reduce-scatter S/n). Otherwise a
-    rank sends S (n - 1)/n, all-reduce twice that. Rabenseifner, "Optimization of collective
-    reduction operations", ICCS 2004, section 4; Thakur, Rabenseifner and Gropp, IJHPCA 19(1),
-    2005, section 4.5.
+    of two below hand their vectors to a neighbour first, and get their results back at the end: two
+    steps more, of S and, in a reduce-scatter, S/n. Otherwise a rank sends S (n - 1)/n, all-reduce
+    twice that. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; Thakur,
+    Rabenseifner and Gropp, IJHPCA 19(1), 2005.
     """
     if kind == "all-reduce":
         scatter = _halving(groups, p.size, every_rank=False)

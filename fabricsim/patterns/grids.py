@@ -33,7 +33,7 @@ def hierarchical(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     level only what the levels inside have left: S (k - 1)/k over the ranks inside. In c chunks the
     levels work at the same time: as many steps as the longest level takes, (c + levels - 1) times,
     levels counted twice in an all-reduce. Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005;
-    Cho et al., "BlueConnect", SysML 2019, section 3.
+    Cho et al., "BlueConnect", SysML 2019.
     """
     box = levels(groups)
     order = tuple(range(len(box.sizes)))
@@ -49,8 +49,8 @@ def torus(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     program over the orders). Steps: k - 1 of the longest dimension for each dimension, all-reduce
     twice that; in c chunks c + dimensions - 1 times that of one. A rank sends S (n - 1)/n,
     all-reduce twice that, spread over all its links. Sack and Gropp, "Collective algorithms for
-    multiported torus networks", ACM Trans. Parallel Comput. 1(2), 2015, section 4; Jain and
-    Sabharwal, ICS 2010, section 4.
+    multiported torus networks", ACM Trans. Parallel Comput. 1(2), 2015; Jain and
+    Sabharwal, ICS 2010.
     """
     box = whole_torus(groups)
     chunks = chunk_count(p.chunks)

@@ -52,13 +52,15 @@ class Lane:
     adds: bool = True
 
 
-def in_steps(groups: Groups, lanes: Sequence[Lane]) -> tuple[Step, ...]:
+def in_steps(groups: Groups, lanes: Sequence[Lane], *, merge: bool = True) -> tuple[Step, ...]:
     """Cut lanes into steps, the same in all groups.
 
     Parameters
     ----------
     groups : Groups
     lanes : sequence of Lane
+    merge : bool
+        Whether what a rank sends to another in one step is one transfer.
 
     Examples
     --------
@@ -82,14 +84,14 @@ def in_steps(groups: Groups, lanes: Sequence[Lane]) -> tuple[Step, ...]:
     start = start.astype(np.int64)
     stop = start + np.array([lane.rounds for lane in lanes])[of_lane]
 
-    def content(active: IntArray, step: int) -> Content:
+    def content(active: IntArray, transfer: IntArray, step: int) -> Content:
         rows: list[IntArray] = []
         blocks, sizes, adds = [], [], []
         for index in np.unique(of_lane[active]):
             own = np.flatnonzero(of_lane[active] == index)
             which = in_lane[active[own]]
             row, block, bytes_ = lanes[index].carries(which, step - start[active[own]])
-            rows.append(own[row])
+            rows.append(transfer[own[row]])
             blocks.append(block)
             sizes.append(_each(bytes_, len(row)))
             adds.append(np.full(len(row), lanes[index].adds))
@@ -99,22 +101,35 @@ def in_steps(groups: Groups, lanes: Sequence[Lane]) -> tuple[Step, ...]:
     for begin, end in pairwise(np.unique(np.concatenate([start, stop])).tolist()):
         active = np.flatnonzero((start <= begin) & (begin < stop))
         if len(active):
-            step = tiled(groups, src[active], dst[active], size[active], end - begin)
-            told = _Told(content, active, begin)
+            pair = src[active] * np.int64(groups.size) + dst[active]
+            first, transfer = _distinct(pair) if merge else (np.arange(len(active)),) * 2
+            total = np.bincount(transfer, size[active])
+            step = tiled(groups, src[active][first], dst[active][first], total, end - begin)
+            told = _Told(content, active, transfer, begin)
             steps.append(replace(step, content=told))
     return tuple(steps)
+
+
+def _distinct(pair: IntArray) -> tuple[IntArray, IntArray]:
+    """Keep the first of equal pairs, in their order; tell which each becomes."""
+    _, first, inverse = np.unique(pair, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], place[inverse]
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
     """The content of a step by the number of its execution."""
 
-    content: Callable[[IntArray, int], Content]
+    content: Callable[[IntArray, IntArray, int], Content]
     active: IntArray
+    transfer: IntArray
     begin: int
 
     def __call__(self, k: int) -> Content:
-        return self.content(self.active, self.begin + k)
+        return self.content(self.active, self.transfer, self.begin + k)
 
 
 def _each(value: ArrayLike, length: int) -> FloatArray:

@@ -49,7 +49,7 @@ def bit_complement(p: Permutation, groups: Groups, seed: int) -> tuple[Step, ...
 
     In other than powers of two it is the complement of the digits of any base, so that on a torus
     everyone sends through its centre. Dally and Towles, "Principles and practices of
-    interconnection networks" (2004), table 3.1.
+    interconnection networks" (2004), chapter 3.
     """
     del seed
     return _to(p, groups, groups.size - 1 - np.arange(groups.size))
@@ -58,7 +58,7 @@ def bit_complement(p: Permutation, groups: Groups, seed: int) -> tuple[Step, ...
 def transpose(p: Permutation, groups: Groups, seed: int) -> tuple[Step, ...]:
     """Send as a matrix is transposed: of n = m x m ranks, a m + b to b m + a.
 
-    Dally and Towles, table 3.1.
+    Dally and Towles, chapter 3.
     """
     del seed
     n, m = groups.size, isqrt(groups.size)
@@ -74,7 +74,7 @@ def tornado(p: Permutation, groups: Groups, seed: int) -> tuple[Step, ...]:
     """Send almost half-way round every ring: ceil(k/2) - 1 further along each axis of k.
 
     All go the same way round, which leaves the links of the other way idle; where the group is no
-    torus its ranks count as one ring. Dally and Towles, table 3.1.
+    torus its ranks count as one ring. Dally and Towles, chapter 3.
     """
     del seed
     box = torus_or_none(groups)

@@ -34,7 +34,7 @@ def ring(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
 
     On a whole torus the ring follows neighbours, elsewhere the numbers of the ranks. Patarasuk and
     Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
-    Distrib. Comput. 69 (2009), section 3. Each rank sends S (n - 1)/n, all-reduce twice that.
+    Distrib. Comput. 69 (2009). Each rank sends S (n - 1)/n, all-reduce twice that.
     """
     order = ring_order(groups)
     scatter = in_steps(groups, [_round_trip(order, p.size, 0, 1)])
@@ -47,7 +47,7 @@ def bidirectional_ring(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, .
 
     It takes half the time of `ring` where a rank has links of its own to both neighbours, and the
     same where all goes over one. Jain and Sabharwal, "Optimal bucket algorithms for large MPI
-    collectives on torus interconnects", ICS 2010, section 3. Bytes as `ring`.
+    collectives on torus interconnects", ICS 2010. Bytes as `ring`.
     """
     order = ring_order(groups)
     both = [_round_trip(order, p.size, 0, 2), _round_trip(order[::-1], p.size, 1, 2)]

@@ -25,7 +25,7 @@ def swing(p: Reducing, groups: Groups, kind: Kind) -> tuple[Step, ...]:
     the other way, so that all links are used. Axes must be even; where they are no powers of two,
     an axis of k takes ceil(log2 k) steps, and nothing is sent twice to a rank. A rank sends
     S (n - 1)/n, all-reduce twice that. De Sensi et al., "Swing: short-cutting rings for higher
-    bandwidth allreduce", NSDI 2024, sections 3 and 4.
+    bandwidth allreduce", NSDI 2024.
     """
     box = even_torus(groups)
     refuse_beyond(groups.size**2)

@@ -34,7 +34,7 @@ def _drawn(p: UniformRandom, groups: Groups, seed: int) -> Step:
 def direct(p: UniformRandom, groups: Groups, seed: int) -> tuple[Step, ...]:
     """Send all messages at once: one step of S/messages each, to others drawn with replacement.
 
-    Dally and Towles, "Principles and practices of interconnection networks" (2004), section 3.2;
+    Dally and Towles, "Principles and practices of interconnection networks" (2004);
     the all-to-all is the same traffic without chance.
     """
     return (_drawn(p, groups, seed),)

@@ -216,7 +216,10 @@ def _flows(step: Step, schedule: Schedule, fabric: Fabric) -> _Flows:
     """Map ranks to nodes; leave out what stays in a chip, and gather equal transfers."""
     src = fabric.endpoints[step.src // schedule.ranks_per_chip]
     dst = fabric.endpoints[step.dst // schedule.ranks_per_chip]
-    used = (src != dst) & (step.size > 0)
+    used = np.flatnonzero((src != dst) & (step.size > 0))
+    pair = src[used].astype(np.int64) * fabric.nodes + dst[used]
+    if (np.diff(pair) < 0).any():  # in order, so that steps that are alike look alike
+        used = used[np.argsort(pair, kind="stable")]
     src, dst, size = src[used], dst[used], step.size[used]
     if schedule.ranks_per_chip == 1 or step.start is not None or step.combine is not None:
         start = None if step.start is None else step.start[used]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from fabricsim import patterns, routing
 from fabricsim.arrays import FloatArray, IntArray, sum_at
@@ -133,12 +132,11 @@ def _run(
     wired = bundle_cables(fabric) if strategy.cables_alike else fabric
     flows = [_flows(step, schedule, wired) for step in schedule.steps]
     pairs = _distinct_pairs(flows, wired)
-    if pairs.tobytes() not in routed:
+    if not strategy.by_size and pairs.tobytes() not in routed:
         routed.clear()
         routed[pairs.tobytes()] = strategy.route(
             wired, pairs // wired.nodes, pairs % wired.nodes, seed
         )
-    routes = routed[pairs.tobytes()]
     transfer_time = time = 0.0
     carried = np.zeros(wired.links)
     solved: dict[tuple[bytes, ...], _Outcome] = {}
@@ -148,10 +146,14 @@ def _run(
             continue
         key = flow.key()
         if key not in solved:
-            solved[key] = _solve(flow, pairs, routes, wired)
+            if strategy.by_size:
+                own = strategy.route(wired, flow.src, flow.dst, flow.size * flow.count)
+            else:
+                own = _own_routes(flow, pairs, routed[pairs.tobytes()], wired)
+            solved[key] = _solve(flow, own, wired, strategy.by_size)
         outcome = solved[key]
         if flow.start is not None:
-            completion = _completion(flow, pairs, routes, wired, outcome)
+            completion = _completion(flow, wired, outcome)
         transfer_time += step.repeat * outcome.transfer_time_s
         time += step.repeat * (outcome.time_s + fabric.message_latency)
         carried += step.repeat * outcome.carried
@@ -253,14 +255,22 @@ class _Outcome:
     """Bytes on each link."""
     finish: FloatArray
     """Of each flow, without latency."""
+    routes: Routes
+    """Of each flow."""
 
 
-def _solve(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> _Outcome:
+def _own_routes(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> Routes:
+    """Pick the routes of the flows of a step from those of all pairs."""
     row = np.searchsorted(pairs, _pair(flow, fabric))
-    matrix: sparse.csr_array = routes.matrix
-    if len(row) != len(pairs) or (np.diff(row) != 1).any():
-        matrix = matrix[row]
-    size, weight, latency = flow.size * flow.count, flow.count, routes.latency[row]
+    if len(row) == len(pairs) and (np.diff(row) == 1).all():
+        return routes
+    return Routes(routes.matrix[row], routes.latency[row])
+
+
+def _solve(flow: _Flows, routes: Routes, fabric: Fabric, by_size: bool) -> _Outcome:
+    matrix, latency = routes.matrix, routes.latency
+    size = flow.size * flow.count
+    weight = size / size.max() if by_size else flow.count
     if flow.combine is not None:
         # A part is read and added up before it is written: as many trips as there are of these.
         latency = np.full(1, latency.max() * len(np.unique(flow.combine)))
@@ -272,18 +282,16 @@ def _solve(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabri
         float((finish + latency).max()),
         np.asarray(matrix.T @ size),
         finish,
+        routes,
     )
 
 
-def _completion(
-    flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric, outcome: _Outcome
-) -> dict[str, Any]:
+def _completion(flow: _Flows, fabric: Fabric, outcome: _Outcome) -> dict[str, Any]:
     """Tell how long flows took that start at times of their own, and how long each would alone."""
     assert flow.start is not None
-    row = np.searchsorted(pairs, _pair(flow, fabric))
-    latency = routes.latency[row] + fabric.message_latency
-    per_byte = routes.matrix.multiply(1 / fabric.capacity).max(axis=1).toarray().ravel()
-    alone = flow.size * per_byte[row] + latency
+    latency = outcome.routes.latency + fabric.message_latency
+    per_byte = outcome.routes.matrix.multiply(1 / fabric.capacity).max(axis=1).toarray().ravel()
+    alone = flow.size * per_byte + latency
     return completion_times(outcome.finish - flow.start + latency, alone)
 
 

@@ -1,13 +1,14 @@
 """Routing: Fabric and pairs of nodes -> Routes. This module holds the names; see `find`.
 
 `shortest` finds the links that lie on shortest paths; `split` divides traffic over all of them,
-`single_path` picks one path for each flow.
+`single_path` picks one path for each flow; `optimal` splits as a linear program says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,15 @@ class Routes:
 class Routing:
     """One way to route.
 
-    `route` takes the fabric, the nodes that flows start and end at, and a seed. `cables_alike`
-    says that parallel cables carry the same load, so that they may be bundled beforehand.
+    `route` takes the fabric, the nodes that flows start and end at, and a seed; where `by_size`
+    says so, the flows' bytes in place of the seed: then rates are to be shared in proportion to
+    sizes. `cables_alike` says that parallel cables carry the same load, so that they may be
+    bundled beforehand.
     """
 
-    route: Callable[[Fabric, IntArray, IntArray, int], Routes]
+    route: Callable[[Fabric, IntArray, IntArray, Any], Routes]
     cables_alike: bool
+    by_size: bool = False
 
 
 DEFAULT = "spray"
@@ -69,7 +73,7 @@ def find(name: str) -> Routing:
 
 
 def _registry() -> dict[str, Routing]:
-    from fabricsim.routing import single_path, split
+    from fabricsim.routing import optimal, single_path, split
 
     return {
         "spray": Routing(split.spray, cables_alike=True),
@@ -77,4 +81,5 @@ def _registry() -> dict[str, Routing]:
         "ecmp": Routing(single_path.ecmp, cables_alike=False),
         "single": Routing(single_path.single, cables_alike=False),
         "dimension-order": Routing(split.dimension_order, cables_alike=True),
+        "optimal": Routing(optimal.optimal, cables_alike=True, by_size=True),
     }

@@ -112,7 +112,7 @@ def _split(
         table = next_hops(fabric, targets, allowed)
         start = target * fabric.nodes + src[flows]
         require_reachable(fabric, table.hops[start], src[flows], dst[flows])
-        parts.append(_fractions(table, start, weight))
+        parts.append(follow(table, start, weight[table.link], fabric.links))
         latency[flows] = _longest(fabric, table)[start]
         order.append(flows)
     matrix = sparse.csr_array((0, fabric.links))
@@ -125,17 +125,27 @@ def _split(
     return Routes(matrix, latency)
 
 
-def _fractions(table: NextHops, start: IntArray, weight: FloatArray) -> sparse.csr_array:
-    """Follow all flows hop by hop: the share of each flow at each state, then on each link.
+def follow(table: NextHops, start: IntArray, weight: FloatArray, links: int) -> sparse.csr_array:
+    """Follow all flows hop by hop, split at each state in proportion to weights.
 
-    A state stands at one distance from its target, so that a flow visits it at one hop only and
-    the visits of all hops can be laid together.
+    Parameters
+    ----------
+    table : NextHops
+        Choices that lead every state to its target, without cycles.
+    start : (flows,) ints
+        States.
+    weight : (choices,) floats
+    links : int
+        Columns of the result.
+
+    Returns
+    -------
+    (flows, links) CSR array
+        Fraction of each flow on each link.
     """
-    states, links = len(table.first) - 1, len(weight)
-    flows = len(start)
-    own = weight[table.link]
+    states, flows = len(table.first) - 1, len(start)
     of_state = np.repeat(np.arange(states), np.diff(table.first))
-    share = own / sum_at(of_state, own, states)[of_state]
+    share = weight / sum_at(of_state, weight, states)[of_state]
     move = sparse.csr_array((share, table.next_state, table.first), shape=(states, states))
     own_row = np.arange(flows + 1, dtype=np.int32)
     at = sparse.csr_array((np.ones(flows), start.astype(np.int32), own_row), shape=(flows, states))

@@ -57,6 +57,7 @@ _json = click.option(
 @_seed
 @_json
 @click.option("--explain", is_flag=True, help="Try every algorithm, and show them side by side.")
+@click.option("--certify", is_flag=True, help="Check all rates for max-min fairness.")
 def run(
     topology: str,
     traffic: str,
@@ -65,6 +66,7 @@ def run(
     seed: int,
     json_to: str | None,
     explain: bool,
+    certify: bool,
 ) -> None:
     """Run TRAFFIC on TOPOLOGY: how long it takes, what limits it, how far from the best it is."""
     from fabricsim.catalog import load_topology, load_traffic
@@ -74,7 +76,7 @@ def run(
     tables = _parse_settings(settings)
     fabric = load_topology(topology, **tables["topology"])
     load = load_traffic(traffic, **tables["traffic"])
-    result = simulate(fabric, load, routing, seed)
+    result = simulate(fabric, load, routing, seed, certify=certify)
     tried = alternatives(fabric, load, routing, seed) if explain else ()
     if json_to:
         _write(json_to, result.to_json())

@@ -111,6 +111,8 @@ class Result:
     version: str = __version__
     completion: Mapping[str, Any] | None = None
     """Of flows that start at times of their own: see `completion_times`."""
+    violation: float | None = None
+    """Largest violation of the certificate of max-min fairness, where it was asked for."""
     alternatives: tuple[Alternative, ...] = ()
     """What was tried, where the traffic left the algorithm or its chunks open."""
 
@@ -154,6 +156,7 @@ class Result:
             "algorithm": self.algorithm,
             "chunks": self.chunks,
             "alternatives": [vars(tried) for tried in self.alternatives],
+            "max_min_violation": self.violation,
             "bound_s": self.bound_s,
             "bound": self.bound,
             "efficiency": self.efficiency,
@@ -200,6 +203,9 @@ class Result:
             rows.insert(0, ("algorithm", self.algorithm, f"the fastest of those tried{chunks}"))
         if self.completion is not None:
             rows += _completion_rows(self.completion)
+        if self.violation is not None:
+            note = "the largest relative violation of max-min fairness, over all events"
+            rows.append(("certified", f"{self.violation:.1g}", note))
         lines = [head, ""]
         lines += [f"  {name:<11}{value:>10}   {note}" for name, value, note in rows]
         lines += [
@@ -242,8 +248,8 @@ class Result:
         gain = 1 / self.efficiency if self.efficiency > 0 else float("inf")
         if gain > 1.02:
             return (
-                f"another routing, algorithm or placement, up to {gain:.3g}x: the wires allow "
-                f"{show(self.bound_s, 's')} ({self.bound})."
+                f"another routing, algorithm (--explain) or placement, up to {gain:.3g}x: the wires "
+                f"allow {show(self.bound_s, 's')} ({self.bound})."
             )
         others = [k for k in self.link_kinds if k.kind != worst.kind and k.max_utilisation > 0]
         if not others:

@@ -26,11 +26,18 @@ from fabricsim.solver.bound import (
     hop_bounds,
     transfers_across,
 )
-from fabricsim.solver.fluid import fluid_times
+from fabricsim.solver.fluid import certified_times, fluid_times
 from fabricsim.specs import Traffic
 
 
-def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed: int = 0) -> Result:
+def simulate(
+    fabric: Fabric,
+    traffic: Traffic,
+    routing: str | None = None,
+    seed: int = 0,
+    *,
+    certify: bool = False,
+) -> Result:
     """Run traffic on a fabric.
 
     Every step of the schedule starts when the one before is done. Within a step all transfers
@@ -48,6 +55,9 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
         Name of a routing; ``"spray"`` if left out.
     seed : int
         For what is drawn: hashed paths, random patterns.
+    certify : bool
+        Whether to check the rates at every event against the certificate of max-min fairness; the
+        result then tells the largest violation.
 
     Returns
     -------
@@ -76,14 +86,14 @@ def simulate(fabric: Fabric, traffic: Traffic, routing: str | None = None, seed:
         traffic.pattern, traffic.parameters, len(fabric.endpoints), where
     )
     if len(chosen) == 1 and not why_not:
-        return _run(fabric, replace(traffic, parameters=chosen[0]), where, name, seed, {})
+        return _run(fabric, replace(traffic, parameters=chosen[0]), where, name, seed, {}, certify)
     results: list[Result] = []
     routed: dict[bytes, Routes] = {}
     tried = [Alternative(algorithm, None, why_not=why) for algorithm, why in why_not.items()]
     for parameters in chosen:
         try:
             one = replace(traffic, parameters=parameters)
-            result = _run(fabric, one, where, name, seed, routed)
+            result = _run(fabric, one, where, name, seed, routed, certify)
         except (SpecError, TooLargeError) as error:
             if traffic.parameters.algorithm != "auto":
                 raise
@@ -123,6 +133,7 @@ def _run(
     name: str,
     seed: int,
     routed: dict[bytes, Routes],
+    certify: bool,
 ) -> Result:
     """Run traffic that leaves nothing open; `routed` keeps the routes of the run before."""
     strategy = _find_routing(name)
@@ -150,7 +161,7 @@ def _run(
                 own = strategy.route(wired, flow.src, flow.dst, flow.size * flow.count)
             else:
                 own = _own_routes(flow, pairs, routed[pairs.tobytes()], wired)
-            solved[key] = _solve(flow, own, wired, strategy.by_size)
+            solved[key] = _solve(flow, own, wired, strategy.by_size, certify)
         outcome = solved[key]
         if flow.start is not None:
             completion = _completion(flow, wired, outcome)
@@ -176,6 +187,7 @@ def _run(
         algorithm=traffic.parameters.algorithm,
         chunks=schedule.chunks,
         completion=completion,
+        violation=max(o.violation for o in solved.values()) if certify and solved else None,
         bound_s=bound.time_s,
         bound=bound.name,
         topology=dict(fabric.spec) or {"name": fabric.name},
@@ -257,6 +269,8 @@ class _Outcome:
     """Of each flow, without latency."""
     routes: Routes
     """Of each flow."""
+    violation: float
+    """Of max-min fairness, the largest of all events; 0 if not asked for."""
 
 
 def _own_routes(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> Routes:
@@ -267,7 +281,7 @@ def _own_routes(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: 
     return Routes(routes.matrix[row], routes.latency[row])
 
 
-def _solve(flow: _Flows, routes: Routes, fabric: Fabric, by_size: bool) -> _Outcome:
+def _solve(flow: _Flows, routes: Routes, fabric: Fabric, by_size: bool, certify: bool) -> _Outcome:
     matrix, latency = routes.matrix, routes.latency
     size = flow.size * flow.count
     weight = size / size.max() if by_size else flow.count
@@ -276,13 +290,20 @@ def _solve(flow: _Flows, routes: Routes, fabric: Fabric, by_size: bool) -> _Outc
         latency = np.full(1, latency.max() * len(np.unique(flow.combine)))
         matrix, size = combined(fabric, flow.src, flow.dst, size, flow.combine, matrix)
         weight = np.ones(len(size))
-    finish = fluid_times(matrix, fabric.capacity, size, start=flow.start, weight=weight)
+    violation = 0.0
+    if certify:
+        finish, violation = certified_times(
+            matrix, fabric.capacity, size, start=flow.start, weight=weight
+        )
+    else:
+        finish = fluid_times(matrix, fabric.capacity, size, start=flow.start, weight=weight)
     return _Outcome(
         float(finish.max()),
         float((finish + latency).max()),
         np.asarray(matrix.T @ size),
         finish,
         routes,
+        violation,
     )
 
 

@@ -61,7 +61,7 @@ def test_run_says_when_latency_limits(fabricsim: Command) -> None:
 def test_run_says_when_routing_limits(fabricsim: Command) -> None:
     out = fabricsim("run", "trn2-nl64", "all-to-all", "--routing", "ecmp").out
     assert "the load is uneven" in out
-    assert "another routing, algorithm or placement, up to 1.4" in out
+    assert "another routing, algorithm (--explain) or placement, up to 1.4" in out
 
 
 def test_run_as_json(fabricsim: Command) -> None:
@@ -75,6 +75,26 @@ def test_run_as_json(fabricsim: Command) -> None:
     assert kinds["z"]["links"] == 128
     assert kinds["z"]["capacity_Bps"] == 64e9
     assert kinds["x"]["mean_utilisation"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["trn2-nl16", "all-to-all"],
+        ["trn2-nl16", "all-to-all", "--routing", "ecmp"],
+        ["trn3-nl32x2-gen1", "all-to-all", "--routing", "single"],
+        ["trn2-nl16", "permutation", "--routing", "optimal"],
+        ["star", "all-reduce"],
+    ],
+    ids=" ".join,
+)
+def test_run_certified(args: list[str], fabricsim: Command) -> None:
+    out = fabricsim("run", *args, "--certify").out
+    assert "the largest relative violation of max-min fairness" in out
+    assert (
+        0 <= fabricsim("run", *args, "--certify", "--json", "-").json["max_min_violation"] < 1e-11
+    )
+    assert fabricsim("run", *args, "--json", "-").json["max_min_violation"] is None
 
 
 def test_run_without_arguments_is_the_example(fabricsim: Command) -> None:

@@ -50,8 +50,11 @@ def max_min_violation(
     >>> max_min_violation(one_link, np.array([10.0]), np.array([4.0, 6.0]))
     0.33333333333333337
     """
-    problem = prepare(routes, capacity, weight, demand)
-    rates = np.asarray(rates, np.float64)
+    return violation(prepare(routes, capacity, weight, demand), np.asarray(rates, np.float64))
+
+
+def violation(problem: Problem, rates: FloatArray) -> float:
+    """Measure how far rates are from max-min fairness; `max_min_violation` on what is prepared."""
     if len(rates) == 0:
         return 0.0
     if not np.isfinite(rates).all() or (rates < 0).any():

@@ -6,11 +6,14 @@ next. Rates are found from scratch by `max_min`, or followed from event to event
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from fabricsim.arrays import BoolArray, FloatArray, IntArray
+from fabricsim.solver.certificate import violation
 from fabricsim.solver.max_min import bottlenecks
 from fabricsim.solver.problem import Problem, crossed, only, prepare, vector
 
@@ -64,7 +67,44 @@ def fluid_times(
     >>> fluid_times(sparse.csr_array([[1.0], [1.0]]), [10.0], [10.0, 30.0])
     array([2., 4.])
     """
-    problem = prepare(routes, capacity, weight)
+    return _finish(prepare(routes, capacity, weight), size, start, None)
+
+
+def certified_times(
+    routes: sparse.sparray | sparse.spmatrix,
+    capacity: ArrayLike,
+    size: ArrayLike,
+    *,
+    start: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+) -> tuple[FloatArray, float]:
+    """Find when each transfer finishes, and check the rates between any two events.
+
+    Parameters and errors as `fluid_times`.
+
+    Returns
+    -------
+    finish : (flows,) floats
+        Seconds.
+    violation : float
+        The largest of `max_min_violation` over all events.
+    """
+    seen = [0.0]
+
+    def watch(problem: Problem, rate: FloatArray, there: BoolArray) -> None:
+        part = only(problem, np.flatnonzero(there))
+        seen.append(violation(part, rate[there]))
+
+    return _finish(prepare(routes, capacity, weight), size, start, watch), max(seen)
+
+
+Watch = Callable[[Problem, FloatArray, BoolArray], None]
+"""Told of each event: the rates from there on, and which transfers are there."""
+
+
+def _finish(
+    problem: Problem, size: ArrayLike, start: ArrayLike | None, watch: Watch | None
+) -> FloatArray:
     flows = len(problem.weight)
     sizes = vector("size", size, flows, "at least 0 and finite", low=0.0)
     begin = np.zeros(flows)
@@ -74,11 +114,14 @@ def fluid_times(
     finish = begin.copy()
     moving = np.flatnonzero((sizes > 0) & (np.diff(problem.routes.indptr) > 0))
     if len(moving):
-        finish[moving] = _follow(crossed(only(problem, moving)), sizes[moving], begin[moving])
+        part = crossed(only(problem, moving))
+        finish[moving] = _follow(part, sizes[moving], begin[moving], watch)
     return finish
 
 
-def _follow(problem: Problem, size: FloatArray, begin: FloatArray) -> FloatArray:
+def _follow(
+    problem: Problem, size: FloatArray, begin: FloatArray, watch: Watch | None
+) -> FloatArray:
     """Go from event to event until all transfers are done; all have bytes and cross links."""
     finish = np.zeros(len(size))
     index = np.arange(len(size))
@@ -104,6 +147,8 @@ def _follow(problem: Problem, size: FloatArray, begin: FloatArray) -> FloatArray
             rate, link = _from_scratch(problem, there)
         else:
             rate = held.level.take(held.held) * problem.weight
+        if watch is not None:
+            watch(problem, rate, there)
         with np.errstate(divide="ignore"):
             step = float((left / rate).min())
         if not np.isfinite(step):

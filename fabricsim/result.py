@@ -248,8 +248,8 @@ class Result:
         gain = 1 / self.efficiency if self.efficiency > 0 else float("inf")
         if gain > 1.02:
             return (
-                f"another routing, algorithm (--explain) or placement, up to {gain:.3g}x: the wires "
-                f"allow {show(self.bound_s, 's')} ({self.bound})."
+                f"another routing, algorithm (--explain) or placement, up to {gain:.3g}x: "
+                f"the wires allow {show(self.bound_s, 's')} ({self.bound})."
             )
         others = [k for k in self.link_kinds if k.kind != worst.kind and k.max_utilisation > 0]
         if not others:

@@ -36,7 +36,8 @@ def find(kind: Kind, name_or_path: str, base: Path | None = None) -> Path:
     ----------
     kind : {"topologies", "traffic"}
     name_or_path : str
-        A name of the catalogue, or a path: whatever ends in ``.toml`` or has a folder in it.
+        A name of the catalogue, or a path: whatever ends in ``.toml`` or has a folder in it, and
+        any file that is there.
     base : Path, optional
         Folder that a relative path starts from; the current one, if left out.
 
@@ -45,14 +46,14 @@ def find(kind: Kind, name_or_path: str, base: Path | None = None) -> Path:
     SpecError
         Neither an entry nor a file; the message names the nearest entry.
     """
-    path = Path(name_or_path)
-    if path.suffix == ".toml" or os.sep in name_or_path:
-        path = base / path if base else path
+    path = base / name_or_path if base else Path(name_or_path)
+    known = names(kind)
+    other = name_or_path not in known and path.is_file()
+    if path.suffix == ".toml" or os.sep in name_or_path or other:
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
-            raise SpecError(f"{name_or_path}: {what}; give a TOML file or a name of the catalogue")
+            raise SpecError(f"{name_or_path}: {what}; give a file or a name of the catalogue")
         return path
-    known = names(kind)
     if name_or_path not in known:
         raise unknown_name("topology" if kind == "topologies" else "traffic", name_or_path, known)
     return folder(kind) / f"{name_or_path}.toml"

@@ -17,7 +17,8 @@ from fabricsim.errors import FabricsimError, SpecError
 from fabricsim.version import __version__
 
 if TYPE_CHECKING:
-    from fabricsim.fabric import Counts
+    from fabricsim.fabric import Counts, Fabric
+    from fabricsim.formats.nccl_tests import Sizes
     from fabricsim.specs import Topology
 
 EXAMPLE = ("trn3-nl72x2-gen1", "all-to-all")
@@ -29,7 +30,8 @@ EXAMPLE = ("trn3-nl72x2-gen1", "all-to-all")
 def cli() -> None:
     """Simulate collective traffic on the networks of AI clusters.
 
-    TOPOLOGY and TRAFFIC are a name of the catalogue (see `fabricsim list`), or a TOML file.
+    TOPOLOGY and TRAFFIC are a name of the catalogue (see `fabricsim list`), a TOML file, or a file
+    in the format of another tool (see `fabricsim list formats`).
     """
 
 
@@ -72,9 +74,13 @@ def run(
     from fabricsim.catalog import load_topology, load_traffic
     from fabricsim.result import alternatives_table
     from fabricsim.simulate import alternatives, simulate
+    from fabricsim.sizes import sizes
 
     tables = _parse_settings(settings)
     fabric = load_topology(topology, **tables["topology"])
+    if asked := sizes(traffic, tables["traffic"]):
+        _run_sizes(fabric, *asked, routing, seed, json_to)
+        return
     load = load_traffic(traffic, **tables["traffic"])
     result = simulate(fabric, load, routing, seed, certify=certify)
     tried = alternatives(fabric, load, routing, seed) if explain else ()
@@ -84,6 +90,61 @@ def run(
         click.echo(result.to_table(), nl=False)
         if explain:
             click.echo("\n" + alternatives_table(tried), nl=False)
+
+
+def _run_sizes(
+    fabric: Fabric,
+    asked: Sizes,
+    parameters: dict[str, Any],
+    routing: str | None,
+    seed: int,
+    json_to: str | None,
+) -> None:
+    from fabricsim.sizes import run_sizes, to_rows, to_table
+
+    runs = run_sizes(fabric, asked, parameters, routing, seed)
+    if json_to:
+        _write(json_to, json.dumps(to_rows(runs), indent=2, ensure_ascii=False) + "\n")
+    if json_to != "-":
+        click.echo(to_table(runs), nl=False)
+
+
+@cli.command()
+@click.argument("given", metavar="IN")
+@click.argument("out", metavar="OUT")
+@click.option("--to", metavar="FORMAT", help="Format of OUT; by default its ending tells.")
+@click.option("--on", "topology", metavar="TOPOLOGY", help="Where traffic of the catalogue runs.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of OUT's format.")
+@_settings
+@_seed
+def convert(
+    given: str,
+    out: str,
+    to: str | None,
+    topology: str | None,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    seed: int,
+) -> None:
+    """Write IN, a topology or traffic, as OUT, in the format of another tool; '-' to print it."""
+    from fabricsim.catalog import load_topology
+    from fabricsim.convert import convert
+
+    tables = _parse_settings(settings)
+    on = load_topology(topology, **tables["topology"]) if topology else None
+    pairs = [option.partition("=") for option in options]
+    content, left_out = convert(
+        given,
+        out,
+        to=to,
+        parameters=tables["traffic"] if topology else tables["topology"] | tables["traffic"],
+        options={name: _parse_value(value) for name, _, value in pairs},
+        on=on,
+        seed=seed,
+    )
+    _write(out, content)
+    if left_out:
+        click.echo(f"fabricsim: note: {left_out}", err=True)
 
 
 @cli.command()
@@ -122,12 +183,12 @@ def compare(
 @cli.command(name="list")
 @click.argument(
     "what",
-    type=click.Choice(["topologies", "traffic", "routing", "algorithms"]),
+    type=click.Choice(["topologies", "traffic", "routing", "algorithms", "formats"]),
     required=False,
 )
 def list_(what: str | None) -> None:
     """List what there is to choose from."""
-    from fabricsim import catalog, patterns, routing
+    from fabricsim import catalog, formats, patterns, routing
 
     def entries(kind: catalog.Kind) -> list[tuple[str, str]]:
         load = catalog.topology if kind == "topologies" else catalog.load_traffic
@@ -142,6 +203,7 @@ def list_(what: str | None) -> None:
             for pattern in patterns.names()
             for name, algorithm in patterns.find(pattern).algorithms.items()
         ],
+        "formats": lambda: [(n, formats.find(n).description) for n in formats.names()],
     }
     for kind in [what] if what else list(found):
         rows = found[kind]()
@@ -251,15 +313,16 @@ def _parse_value(text: str) -> Any:
     return text
 
 
-def _write(target: str, text: str) -> None:
+def _write(target: str, content: str | bytes) -> None:
     """Write to a file, whole or not at all, or to standard output."""
     if target == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
         return
+    data = content.encode() if isinstance(content, str) else content
     path = Path(target)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(data)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

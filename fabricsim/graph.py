@@ -119,3 +119,29 @@ def components(src: IntArray, dst: IntArray, nodes: int) -> tuple[int, NDArray[n
     joined = sparse.csr_array((ones, (src, dst)), shape=(nodes, nodes))
     count, label = csgraph.connected_components(joined, directed=True, connection="weak")
     return int(count), label
+
+
+def waiting_in_circles(nodes: int, before: IntArray, after: IntArray) -> IntArray:
+    """Find nodes of which each must come before itself; none where an order exists.
+
+    Parameters
+    ----------
+    nodes : int
+    before, after : (pairs,) ints
+        Node `before[i]` must come before node `after[i]`.
+
+    Returns
+    -------
+    (found,) ints
+        The nodes of one circle, or of circles that touch.
+    """
+    from scipy.sparse import csgraph
+
+    own = np.flatnonzero(before == after)
+    if len(own):
+        return before[own[:1]]
+    pairs = sparse.csr_array((np.ones(len(before), bool), (before, after)), shape=(nodes, nodes))
+    count, part = csgraph.connected_components(pairs, directed=True, connection="strong")
+    if count == nodes:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(part == np.argmax(np.bincount(part)))

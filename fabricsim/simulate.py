@@ -13,10 +13,11 @@ from fabricsim.arrays import FloatArray, IntArray, sum_at
 from fabricsim.errors import SpecError, TooLargeError
 from fabricsim.fabric import Fabric, bundle_cables
 from fabricsim.innetwork import combined
-from fabricsim.patterns.schedule import Placement, Schedule, Step
+from fabricsim.ordered import ordered
+from fabricsim.patterns.schedule import Order, Placement, Schedule, Step
 from fabricsim.placement import placement
 from fabricsim.result import Alternative, LinkKind, Result, completion_times
-from fabricsim.routing import Routes
+from fabricsim.routing import Routes, Routing
 from fabricsim.solver.bound import (
     AcrossCut,
     Bound,
@@ -156,7 +157,9 @@ def _run(
         if not len(flow.size):
             continue
         key = flow.key()
-        if key not in solved:
+        if key not in solved and flow.order is not None:
+            solved[key] = _solve_ordered(flow, flow.order, wired, strategy, seed, certify)
+        elif key not in solved:
             if strategy.by_size:
                 own = strategy.route(wired, flow.src, flow.dst, flow.size * flow.count)
             else:
@@ -164,9 +167,9 @@ def _run(
             solved[key] = _solve(flow, own, wired, strategy.by_size, certify)
         outcome = solved[key]
         if flow.start is not None:
-            completion = _completion(flow, wired, outcome)
+            completion = _completion(outcome.flow, wired, outcome)
         transfer_time += step.repeat * outcome.transfer_time_s
-        time += step.repeat * (outcome.time_s + fabric.message_latency)
+        time += step.repeat * outcome.time_s
         carried += step.repeat * outcome.carried
     bound = _bound(wired, schedule)
     algbw = schedule.size / time if time > 0 else 0.0
@@ -219,10 +222,13 @@ class _Flows:
     """Seconds."""
     combine: IntArray | None = None
     """What switches do with transfers on their way: see `Step`."""
+    order: Order | None = None
 
     def key(self) -> tuple[bytes, ...]:
         """Give what tells it from others."""
-        parts = (self.src, self.dst, self.size, self.count, self.start, self.combine)
+        parts = [self.src, self.dst, self.size, self.count, self.start, self.combine]
+        if self.order is not None:
+            parts += [self.order.before, self.order.after, self.order.delay]
         return tuple(b"" if part is None else part.tobytes() for part in parts)
 
 
@@ -230,6 +236,8 @@ def _flows(step: Step, schedule: Schedule, fabric: Fabric) -> _Flows:
     """Map ranks to nodes; leave out what stays in a chip, and gather equal transfers."""
     src = fabric.endpoints[step.src // schedule.ranks_per_chip]
     dst = fabric.endpoints[step.dst // schedule.ranks_per_chip]
+    if step.order is not None:
+        return _Flows(src, dst, step.size, np.ones(len(src)), step.start, order=step.order)
     used = np.flatnonzero((src != dst) & (step.size > 0))
     pair = src[used].astype(np.int64) * fabric.nodes + dst[used]
     if (np.diff(pair) < 0).any():  # in order, so that steps that are alike look alike
@@ -254,9 +262,8 @@ def _pair(flow: _Flows, fabric: Fabric) -> NDArray[np.int64]:
 
 def _distinct_pairs(flows: list[_Flows], fabric: Fabric) -> NDArray[np.int64]:
     """Pairs of nodes, each once and in order: they are routed once for all steps."""
-    if not flows:
-        return np.zeros(0, np.int64)
-    return np.unique(np.concatenate([_pair(flow, fabric) for flow in flows]))
+    together = [_pair(flow, fabric) for flow in flows if flow.order is None]
+    return np.unique(np.concatenate(together)) if together else np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +278,8 @@ class _Outcome:
     """Of each flow."""
     violation: float
     """Of max-min fairness, the largest of all events; 0 if not asked for."""
+    flow: _Flows
+    """Those that touched the network, with their starts."""
 
 
 def _own_routes(flow: _Flows, pairs: NDArray[np.int64], routes: Routes, fabric: Fabric) -> Routes:
@@ -299,11 +308,43 @@ def _solve(flow: _Flows, routes: Routes, fabric: Fabric, by_size: bool, certify:
         finish = fluid_times(matrix, fabric.capacity, size, start=flow.start, weight=weight)
     return _Outcome(
         float(finish.max()),
-        float((finish + latency).max()),
+        float((finish + latency).max()) + fabric.message_latency,
         np.asarray(matrix.T @ size),
         finish,
         routes,
         violation,
+        flow,
+    )
+
+
+def _solve_ordered(
+    flow: _Flows, order: Order, fabric: Fabric, strategy: Routing, seed: int, certify: bool
+) -> _Outcome:
+    """Solve transfers that wait for others."""
+    if strategy.by_size:
+        raise SpecError("optimal routing is for transfers that start together; these have an order")
+    start = np.zeros(len(flow.size)) if flow.start is None else flow.start
+    found = ordered(
+        fabric,
+        flow.src,
+        flow.dst,
+        flow.size,
+        start,
+        order,
+        lambda src, dst: strategy.route(fabric, src, dst, seed),
+        certify,
+    )
+    at = found.moved
+    return _Outcome(
+        found.transfer_time_s,
+        found.time_s,
+        np.asarray(found.routes.matrix.T @ flow.size[at]),
+        found.times.finish[at],
+        found.routes,
+        found.times.violation,
+        _Flows(
+            flow.src[at], flow.dst[at], flow.size[at], flow.count[at], start=found.times.start[at]
+        ),
     )
 
 

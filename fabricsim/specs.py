@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fabricsim import builders, patterns
+from fabricsim import builders, formats, patterns
 from fabricsim.builders import Builder, Part
 from fabricsim.errors import SpecError
 from fabricsim.parameters import Parameters
@@ -92,7 +92,8 @@ def read_topology(
     Parameters
     ----------
     path : Path
-        A TOML file with `builder`, `[parameters]` and, for each of these, a line in `[source]`.
+        A TOML file with `builder`, `[parameters]` and, for each of these, a line in `[source]`; or
+        a file of another tool that holds a topology.
     overrides : mapping
         Parameters to put in place of the file's; a name with dots reaches into a table.
     find : callable
@@ -109,7 +110,7 @@ def read_topology(
     """
     if path in above:
         raise SpecError(f"{path.name}: is a part of itself")
-    file = _validated(_TopologyFile, _read_toml(path), path.name, ())
+    file = _validated(_TopologyFile, _read_file(path, formats.TOPOLOGY, overrides), path.name, ())
     builder = builders.find(file.builder)
     known = {k: v for k, v in (fill or {}).items() if k in builder.parameters.model_fields}
     given = _overridden(file.parameters | known, overrides)
@@ -159,7 +160,7 @@ def _context(path: Path, find: Find, above: tuple[Path, ...]) -> dict[str, Any]:
 
 def read_traffic(path: Path, overrides: Mapping[str, Any]) -> Traffic:
     """Read a traffic file: `pattern` and `[parameters]`; else as `read_topology`."""
-    file = _validated(_TrafficFile, _read_toml(path), path.name, ())
+    file = _validated(_TrafficFile, _read_file(path, formats.TRAFFIC, overrides), path.name, ())
     given = _overridden(file.parameters, overrides)
     model = patterns.find(file.pattern).parameters
     parameters = _validated(
@@ -175,7 +176,30 @@ def read_traffic(path: Path, overrides: Mapping[str, Any]) -> Traffic:
     return Traffic(path.stem, file.description, file.pattern, parameters, given, source)
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _read_file(
+    path: Path, holds: tuple[formats.Holds, ...], overrides: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read a TOML file, or say in its place what to do with a file of another tool."""
+    if path.suffix == ".toml":
+        return read_toml(path)
+    name = overrides.get("format") or formats.sniff(path, holds)
+    if name is None and not path.suffix:
+        return read_toml(path)
+    name = str(name or formats.tell(path, holds))
+    kind, file = formats.find(name).holds, str(path.absolute())
+    if kind not in holds:
+        raise SpecError(f"{path.name}: {name} is no format of {formats.what(holds)}")
+    if kind == "sizes":
+        raise SpecError(f"{path.name}: asks for sizes of its own: `fabricsim run` runs them all")
+    description = f"read from {path.name}, in the format {name}"
+    if kind == "topology":
+        return {"description": description, "builder": "edges", "parameters": {"path": file}}
+    pattern = "transfers" if "format" in overrides else kind
+    return {"description": description, "pattern": pattern, "parameters": {"file": file}}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; SpecError where it is none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -125,7 +125,7 @@ def test_a_bad_line_is_named(text: str, words: str, tmp_path: Path, fabricsim: C
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
-        ("x.txt", "", "x.txt: must end in .csv, .graphml, .json"),
+        ("x.txt", "", "x.txt: looks like no topology in a format that is known: give its format"),
         ("x.json", "{", "x.json: not valid JSON"),
         ("x.json", "[]", "x.json: not a node-link graph: it has no 'nodes'"),
         ("x.json", '{"nodes": [{"id": 1}], "links": [{"source": 1}]}', "not a node-link graph"),

@@ -1,35 +1,29 @@
-"""Edges: any fabric of one's own, read from a file of links.
+"""Edges: any fabric of one's own, or of another tool, read from a file.
 
-A CSV file has one link a line; a GraphML or node-link JSON file holds a graph, as networkx writes
-them. What is in the file is the fabric, so that counting reads the file, too.
+What is in the file is the fabric, so that counting reads the file, too. How files are read is the
+business of `fabricsim.formats`.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from xml.etree.ElementTree import ParseError
 
 import numpy as np
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
-from fabricsim import units
+from fabricsim import formats, units
 from fabricsim.arrays import BoolArray, IntArray, sum_at
 from fabricsim.builders import Builder
 from fabricsim.errors import FabricsimError, SpecError, unknown_name
 from fabricsim.fabric import ENDPOINT, Counts, Fabric, from_networkx
+from fabricsim.formats.graphs import checked
 from fabricsim.graph import hop_distances
-from fabricsim.parameters import Duration, FilePath, Parameters, as_list
+from fabricsim.parameters import Bandwidth, Duration, FilePath, Parameters, as_list
 
 if TYPE_CHECKING:
     import networkx as nx
 
-_COLUMNS = ("src", "dst", "bandwidth", "latency", "kind", "duplex")
-_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _AT_ONCE = 256
 """Endpoints from which distances are measured together."""
 
@@ -42,7 +36,13 @@ class Edges(Parameters):
     """Parameters of a fabric that is read from a file."""
 
     path: FilePath
-    """A ``.csv``, ``.graphml`` or ``.json`` file; a relative path starts at the topology file."""
+    """A relative path starts at the topology file."""
+    format: str | None = None
+    """Name of the file's format; told by the file if left out."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the format leaves open, such as ``gigabyte`` for astra-sim."""
+    bandwidth: Bandwidth | None = None
+    """Of links of which the file gives none."""
     duplex: bool = True
     """Whether a line of a CSV file is a cable, both ways, where it does not say so itself."""
     endpoints: Annotated[tuple[str, ...] | None, BeforeValidator(_patterns)] = None
@@ -61,11 +61,11 @@ class Edges(Parameters):
 def build(p: Edges) -> Fabric:
     """Read the fabric from its file.
 
-    A CSV file has a first line with the names of its columns: ``src``, ``dst`` and ``bandwidth``,
-    and where wanted ``latency``, ``kind`` and ``duplex``. Bandwidth and latency have units. A
-    graph's edges have ``bandwidth`` with a unit or ``capacity`` in B/s, and ``latency`` with a unit
-    or in seconds; an undirected edge is a cable. See `from_networkx` for the rest. Endpoints keep
-    the order of the file.
+    A list of edges has a first line with the names of its columns: ``src``, ``dst`` and
+    ``bandwidth``, and where wanted ``latency``, ``kind`` and ``duplex``. Bandwidth and latency have
+    units. A graph's edges have ``bandwidth`` with a unit or ``capacity`` in B/s, and ``latency``
+    with a unit or in seconds; an undirected edge is a cable. See `from_networkx` for the rest.
+    Endpoints keep the order of the file.
 
     Raises
     ------
@@ -74,12 +74,16 @@ def build(p: Edges) -> Fabric:
     FabricError
         The links do not describe a network.
     """
-    graph = _READERS[_suffix(p)](p)
+    name = p.format or formats.tell(p.path, formats.TOPOLOGY)
+    if formats.find(name).holds != "topology":
+        raise SpecError(f"{p.path.name}: a file in the format {name} holds no topology")
+    options = {"duplex": p.duplex} if name == "edge-list" else {}
+    graph = checked(formats.read(p.path, name, options | p.options), p.path.name)
     if p.endpoints is not None:
         _mark_endpoints(graph, p.endpoints)
     if p.message_latency is not None:
         graph.graph["message_latency"] = p.message_latency
-    _read_quantities(graph, p.path.name)
+    _read_quantities(graph, p)
     marked = any("kind" in data or "rank" in data for _, data in graph.nodes(data=True))
     for _, data in graph.nodes(data=True):
         kind = data.get("kind", "endpoint" if "rank" in data or not marked else "switch")
@@ -94,117 +98,34 @@ def build(p: Edges) -> Fabric:
         raise type(error)(f"{p.path.name}: {error}") from None
 
 
-def _suffix(p: Edges) -> str:
-    suffix = p.path.suffix.lower()
-    if suffix not in _READERS:
-        raise SpecError(f"{p.path.name}: must end in " + ", ".join(_READERS))
-    return suffix
-
-
 def _mark_endpoints(graph: nx.Graph[Any], patterns: tuple[str, ...]) -> None:
-    named = {node: [fnmatchcase(str(node), pattern) for pattern in patterns] for node in graph}
+    names = {node: str(data.get("name", node)) for node, data in graph.nodes(data=True)}
+    named = {node: [fnmatchcase(names[node], pattern) for pattern in patterns] for node in graph}
     for i, pattern in enumerate(patterns):
         if not any(matches[i] for matches in named.values()):
-            raise unknown_name("node or pattern of endpoints", pattern, map(str, graph))
+            raise unknown_name("node or pattern of endpoints", pattern, names.values())
     for node, data in graph.nodes(data=True):
         kind = str(data.get("kind", "switch"))
+        data.pop("rank", None)
         data["kind"] = "endpoint" if any(named[node]) else kind.replace("endpoint", "switch")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: byte {error.start} is not UTF-8") from None
-
-
-def _read_csv(p: Edges) -> nx.MultiDiGraph[Any]:
-    import networkx as nx
-
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
-    links = 0
-    for line, row in _rows(p):
-        where = f"{p.path.name}, line {line}"
-        for end in ("src", "dst"):
-            if not row.get(end):
-                raise SpecError(f"{where}, {end}: is missing")
-        flag = row.get("duplex", "").lower()
-        if flag and flag not in _FLAGS:
-            raise SpecError(f"{where}, duplex: must be true or false, not {row['duplex']!r}")
-        link = {key: row[key] for key in ("bandwidth", "latency", "kind") if row.get(key)}
-        ends = [(row["src"], row["dst"])]
-        if _FLAGS.get(flag, p.duplex):
-            ends.append((row["dst"], row["src"]))
-        for one, other in ends:
-            graph.add_edge(one, other, key=links, **link, place=where)
-            links += 1
-    return graph
-
-
-def _rows(p: Edges) -> Iterator[tuple[int, dict[str, str]]]:
-    """Give the lines of a CSV file that hold something, with their numbers."""
-    reader = csv.DictReader(_text(p.path).splitlines(), skipinitialspace=True)
-    names = [name.strip() for name in reader.fieldnames or ()]
-    for name in names:
-        if name not in _COLUMNS:
-            raise SpecError(f"{p.path.name}: {unknown_name('column', name, _COLUMNS)}")
-    for name in _COLUMNS[:3]:
-        if name not in names:
-            raise SpecError(f"{p.path.name}: the first line must name a column {name!r}")
-    reader.fieldnames = names
-    for row in reader:
-        if None in row:
-            raise SpecError(
-                f"{p.path.name}, line {reader.line_num}: has more than {len(names)} columns"
-            )
-        yield reader.line_num, {key: (value or "").strip() for key, value in row.items()}
-
-
-def _read_graphml(p: Edges) -> nx.Graph[Any]:
-    import networkx as nx
-
-    try:
-        graph: nx.Graph[Any] = nx.parse_graphml(_text(p.path))
-    except (ParseError, nx.NetworkXError, ValueError, KeyError) as error:
-        raise SpecError(f"{p.path.name}: not valid GraphML: {error}") from None
-    return graph
-
-
-def _read_json(p: Edges) -> nx.Graph[Any]:
-    import networkx as nx
-
-    try:
-        data = json.loads(_text(p.path))
-    except json.JSONDecodeError as error:
-        raise SpecError(f"{p.path.name}: not valid JSON: {error}") from None
-    if not isinstance(data, dict) or "nodes" not in data:
-        raise SpecError(f"{p.path.name}: not a node-link graph: it has no 'nodes'")
-    key = "links" if "links" in data else "edges"  # networkx has called them both
-    try:
-        graph: nx.Graph[Any] = nx.node_link_graph(data, edges=key)
-    except (KeyError, TypeError, nx.NetworkXError) as error:
-        raise SpecError(f"{p.path.name}: not a node-link graph: {error!r}") from None
-    return graph
-
-
-_READERS = {".csv": _read_csv, ".graphml": _read_graphml, ".json": _read_json}
-
-
-def _read_quantities(graph: nx.Graph[Any], file: str) -> None:
+def _read_quantities(graph: nx.Graph[Any], p: Edges) -> None:
     """Put plain numbers in place of bandwidths and latencies with units."""
     for one, other, data in graph.edges(data=True):
-        where = data.pop("place", f"{file}, edge from {one} to {other}")
+        where = data.pop("place", f"{p.path.name}, edge from {one} to {other}")
         if "bandwidth" in data:
             if "capacity" in data:
                 raise SpecError(f"{where}: has a bandwidth and a capacity: give one of them")
             data["capacity"] = _parse(data.pop("bandwidth"), "B/s", f"{where}, bandwidth")
         elif "capacity" not in data:
-            raise SpecError(
-                f"{where}: is without bandwidth: give 'bandwidth', such as '100 Gb/s'"
-                + (" or 'capacity' in B/s" if not file.endswith(".csv") else "")
-            )
+            if p.bandwidth is None:
+                raise SpecError(
+                    f"{where}: is without bandwidth: give 'bandwidth', such as '100 Gb/s'"
+                    + ("" if p.path.suffix == ".csv" else " or 'capacity' in B/s")
+                    + ", or topology.bandwidth for all such links"
+                )
+            data["capacity"] = p.bandwidth
         if isinstance(data.get("latency"), str):
             data["latency"] = _parse(data["latency"], "s", f"{where}, latency")
 

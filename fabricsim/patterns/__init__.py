@@ -30,6 +30,7 @@ _MODULES = {
     "nearest-neighbour": "fabricsim.patterns.neighbour",
     "matrix": "fabricsim.patterns.matrix",
     "poisson": "fabricsim.patterns.poisson",
+    "transfers": "fabricsim.patterns.transfers",
 }
 
 Algorithm = Callable[[Any, Groups, int], tuple[Step, ...]]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import ValidationInfo, field_validator
 
-from fabricsim.arrays import FloatArray
 from fabricsim.errors import SpecError
+from fabricsim.formats.matrix import matrix
 from fabricsim.parameters import Size
 from fabricsim.patterns import Pattern, TrafficParameters
 from fabricsim.patterns.schedule import Groups, Step, tiled
@@ -40,45 +39,9 @@ class Matrix(TrafficParameters):
         return found
 
 
-def read(path: Path) -> FloatArray:
-    """Read a square matrix of numbers, none below zero.
-
-    Raises
-    ------
-    SpecError
-        The file is no such matrix.
-    """
-    try:
-        if path.suffix == ".csv":
-            data = np.loadtxt(path, delimiter=",", ndmin=2)
-        else:
-            loaded = np.load(path, allow_pickle=False)
-            if isinstance(loaded, np.lib.npyio.NpzFile):
-                if len(loaded.files) != 1:
-                    names = ", ".join(loaded.files) or "none"
-                    raise SpecError(f"{path}: must hold one array, and holds: {names}")
-                loaded = loaded[loaded.files[0]]
-            data = np.asarray(loaded, np.float64)
-    except SpecError:
-        raise
-    except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
-        raise SpecError(f"{path}: cannot be read as numbers: {error}") from None
-    if data.ndim != 2 or data.shape[0] != data.shape[1]:
-        shape = " x ".join(map(str, data.shape))
-        raise SpecError(f"{path}: is {shape}, and must be square: a row and a column for each rank")
-    bad = ~(np.isfinite(data) & (data >= 0))
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise SpecError(
-            f"{path}: row {row + 1}, column {column + 1} is {data[row, column]:g}; bytes must be "
-            "finite, zero or more"
-        )
-    return data
-
-
 def _transfers(p: Matrix, groups: Groups, seed: int) -> Step:
     del seed
-    data = read(p.file)
+    data = matrix(p.file)
     if len(data) != groups.size:
         raise SpecError(
             f"{p.file} is for {len(data)} ranks, and a group has {groups.size}: take another file, "

@@ -116,8 +116,25 @@ class Content:
 
 
 @dataclass(frozen=True, eq=False)
+class Order:
+    """Which transfers of a step wait for which others of it.
+
+    Attributes
+    ----------
+    before, after : (pairs,) ints
+        Transfer `after[i]` waits until transfer `before[i]` has arrived, with its latency.
+    delay : (transfers,) floats
+        Seconds between the moment when nothing holds a transfer back and its start.
+    """
+
+    before: IntArray
+    after: IntArray
+    delay: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Step:
-    """Transfers that start together.
+    """Transfers that start together, unless they have an order of their own.
 
     Attributes
     ----------
@@ -136,6 +153,8 @@ class Step:
         them. The rank's own part goes by the switch, too. 0 for other transfers.
     start : (transfers,) floats, optional
         Seconds after the start of the step at which each transfer starts; 0 if left out.
+    order : Order, optional
+        Where given, transfers of no bytes, or from a rank to itself, count too: as computations.
     """
 
     src: RankArray
@@ -145,6 +164,7 @@ class Step:
     content: Callable[[int], Content] | None = None
     combine: IntArray | None = None
     start: FloatArray | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Finishing times of transfers that share links max-min fairly.
 
 As some finish, or start, the rates of the rest change; this module goes from one such event to the
-next. Rates are found from scratch by `max_min`, or followed from event to event by `held`.
+next. Rates are found from scratch by `max_min`, or followed from event to event by `held`. When
+transfers start is listed beforehand here; in `dag` it depends on others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,6 +104,39 @@ Watch = Callable[[Problem, FloatArray, BoolArray], None]
 """Told of each event: the rates from there on, and which transfers are there."""
 
 
+class Arrivals(Protocol):
+    """Says which transfers start when, and hears when some are done."""
+
+    def due(self, now: float) -> IntArray:
+        """Give the transfers that start by now and have not been given before."""
+
+    def next(self) -> float:
+        """Tell when the next ones start, as far as is known."""
+
+    def done(self, flows: IntArray, now: float) -> None:
+        """Hear that transfers are done."""
+
+
+class _Listed:
+    """Transfers that start at times known beforehand."""
+
+    def __init__(self, begin: FloatArray) -> None:
+        self.flows = np.argsort(begin, kind="stable")
+        self.begin = begin[self.flows]
+        self.given = 0
+
+    def due(self, now: float) -> IntArray:
+        first = self.given
+        self.given += int(np.searchsorted(self.begin[first:], now, side="right"))
+        return self.flows[first : self.given]
+
+    def next(self) -> float:
+        return float(self.begin[self.given]) if self.given < len(self.begin) else np.inf
+
+    def done(self, flows: IntArray, now: float) -> None:
+        pass
+
+
 def _finish(
     problem: Problem, size: ArrayLike, start: ArrayLike | None, watch: Watch | None
 ) -> FloatArray:
@@ -110,31 +145,35 @@ def _finish(
     begin = np.zeros(flows)
     if start is not None:
         begin = vector("start", start, flows, "at least 0 and finite", low=0.0)
-    _refuse_endless(problem, sizes)
+    refuse_endless(problem, sizes)
     finish = begin.copy()
     moving = np.flatnonzero((sizes > 0) & (np.diff(problem.routes.indptr) > 0))
     if len(moving):
         part = crossed(only(problem, moving))
-        finish[moving] = _follow(part, sizes[moving], begin[moving], watch)
+        finish[moving] = follow(part, sizes[moving], _Listed(begin[moving]), watch)
     return finish
 
 
-def _follow(
-    problem: Problem, size: FloatArray, begin: FloatArray, watch: Watch | None
+def follow(
+    problem: Problem, size: FloatArray, arrivals: Arrivals, watch: Watch | None
 ) -> FloatArray:
-    """Go from event to event until all transfers are done; all have bytes and cross links."""
+    """Go from event to event until all transfers are done; all have bytes and cross links.
+
+    Returns
+    -------
+    (flows,) floats
+        When each is done, in seconds.
+    """
     finish = np.zeros(len(size))
-    index = np.arange(len(size))
+    index = place = np.arange(len(size))
     left, enough = size.copy(), ROUNDING * size
-    arrivals = np.argsort(begin, kind="stable")
     there = np.zeros(len(size), bool)
-    arrived, remaining, now = 0, len(size), 0.0
+    remaining, now = len(size), 0.0
     held = None
     while remaining:
-        until = arrived + int(np.searchsorted(begin[arrivals[arrived:]], now, side="right"))
-        new, arrived = arrivals[arrived:until], until
+        new = place[arrivals.due(now)]
         there[new] = True
-        next_arrival = float(begin[arrivals[arrived]]) if arrived < len(arrivals) else np.inf
+        next_arrival = arrivals.next()
         if not there.any():
             now = next_arrival
             continue
@@ -161,6 +200,7 @@ def _follow(
         left[done] = np.inf
         there[done] = False
         remaining -= len(done)
+        arrivals.done(index[done], now)
         if held is not None:
             held.remove(done)
         elif FEW * len(done) < remaining and _fits(problem):
@@ -171,11 +211,9 @@ def _follow(
         if 4 * remaining < 3 * len(left):
             keep = np.isfinite(left)
             problem, held = only(problem, np.flatnonzero(keep)), held and held.only(keep)
-            # Those that have arrived come first in the order of arrival, and stay so.
-            arrivals = (np.cumsum(keep) - 1)[arrivals[keep[arrivals]]]
             index, left, enough, there = index[keep], left[keep], enough[keep], there[keep]
-            begin = begin[keep]
-            arrived = int(there.sum())
+            place = np.zeros_like(place)
+            place[index] = np.arange(len(index))
     return finish
 
 
@@ -194,7 +232,8 @@ def _fits(problem: Problem) -> bool:
     return 8 * len(problem.capacity) ** 2 <= max(SYSTEM_B, 16 * problem.routes.nnz)
 
 
-def _refuse_endless(problem: Problem, size: FloatArray) -> None:
+def refuse_endless(problem: Problem, size: FloatArray) -> None:
+    """Raise ValueError for a transfer that crosses a link of capacity 0."""
     dead = problem.capacity == 0
     if not dead.any():
         return
